@@ -1,4 +1,4 @@
-"""What an agent is told when it starts: flags first, then ROADSTEAD_* variables, then defaults."""
+"""The agent's settings at start: flags first, then ROADSTEAD_* variables, then defaults."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -40,13 +40,17 @@ class Settings:
 
 # Options of the policy, each of the rule or field it sets; lists are by comma.
 GATE_OPTIONS: Final = (
-    ("profile", "profile", "what is written here: jobs alone, or objects too"),
+    ("profile", "profile", "what the agent writes here: only jobs, or objects too"),
     ("kinds", "kinds", "kinds of objects, as patterns of GROUP/KIND (core/ConfigMap)"),
     ("logs", "logs", "on: people may read logs of jobs' pods through the hub"),
     ("pod-security", "level", "Pod Security level: privileged, baseline or restricted"),
     ("pod-security-levels", "levels", "other levels of namespaces, as NAMESPACE=LEVEL"),
-    ("namespaces", "namespaces", "namespaces, as patterns, in which anything is written"),
-    ("denied-namespaces", "denied_namespaces", "namespaces, as patterns, in which nothing is"),
+    ("namespaces", "namespaces", "namespaces, as patterns, in which the agent writes"),
+    (
+        "denied-namespaces",
+        "denied_namespaces",
+        "namespaces, as patterns, in which it writes nothing",
+    ),
     ("accepted-namespaces", "accepted", "namespaces of this cluster's people that accept the hub"),
     (
         "consent",
@@ -119,7 +123,7 @@ def from_arguments(
 
 
 def unread(environ: Mapping[str, str]) -> list[str]:
-    """Variables of the policy that nothing reads: what was meant to be closed may be open."""
+    """Unknown variables of the policy: a field that was meant to be closed may be open."""
     known = {_PREFIX + name.upper().replace("-", "_") for name, _, _ in GATE_OPTIONS}
     return sorted(name for name in environ if name.startswith(_PREFIX) and name not in known)
 
@@ -180,10 +184,10 @@ def _switch(
 
 
 def _fault_of(url: str, *, plain: bool) -> str:
-    """Why the agent must not speak to this address; "" if it may.
+    """The reason why the agent must not connect to this address; "" if it may.
 
-    Its credential and the manifests it gets are worth as much as the member: in clear they go to the
-    own machine only, unless somebody has said that the way is safe.
+    Its credential and the manifests it gets are worth as much as the member: they go in clear to its own
+    machine only, unless a setting declares the connection safe.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -197,7 +201,7 @@ def _fault_of(url: str, *, plain: bool) -> str:
 
 
 def _fault_of_trust(given: argparse.Namespace, pins: Sequence[str]) -> str:
-    """What is wrong with the files and pins by which the hub is known; "" if nothing is."""
+    """The fault of the files and pins that identify the hub; "" if there is none."""
     if bool(given.client_cert) != bool(given.client_key):
         return "--client-cert and --client-key belong together"
     if pins and given.hub_ca:

@@ -20,6 +20,7 @@ from agent.hub.streams import CONNECTIONS, Streams
 from agent.hub.sync import AcceptedError, Exchange, RevokedError, SupersededError
 from agent.member.declared import DeclaredProperties
 from agent.member.health import Health
+from agent.member.held_jobs import HeldJobs, Told
 from agent.member.last_words import LastWords
 from agent.metrics import Meters, MetricsServer
 from agent.reconcile.reconciler import Reconciler
@@ -43,12 +44,12 @@ EXIT_REFUSED = 1  # no usable identity: a person has to do something
 EXIT_SUPERSEDED = 3  # another agent runs with this credential
 
 _UNKNOWN = "Unauthenticated"
-_NO_MEMBER = "this cluster is no member any more; what runs here is left as it is"
-_JOIN_ANEW = "what runs here goes on; to go on with the hub, give this agent a new join token"
+_NO_MEMBER = "this cluster is no longer a member; the agent leaves running Jobs unchanged"
+_JOIN_ANEW = "running Jobs continue; to reconnect to the hub, give this agent a new join token"
 # What a refused credential means, by the hub's code.
 _REFUSALS = {
-    "TokenExpired": f"the hub was out of reach while the credential lasted; {_JOIN_ANEW}",
-    "CredentialSuperseded": f"a newer credential of this agent is in use somewhere; {_JOIN_ANEW}",
+    "TokenExpired": f"the hub was unreachable until the credential expired; {_JOIN_ANEW}",
+    "CredentialSuperseded": f"a newer credential of this agent is in use elsewhere; {_JOIN_ANEW}",
     "ClientCertificateRequired": "the hub wants a certificate: --client-cert and --client-key",
 }
 
@@ -123,7 +124,7 @@ class Agent:
                 self._log.warning(
                     "agent.begins_anew",
                     incarnation=str(accepted),
-                    meaning="the hub's store was restored: what it said before is forgotten",
+                    meaning="the hub's store was restored: its earlier orders are forgotten",
                 )
                 credential = replace(self._held, incarnation=str(accepted))
             except RevokedError as refusal:
@@ -206,7 +207,7 @@ class Agent:
         return EXIT_STOPPED
 
     def _streams(self, words: LastWords) -> Streams:
-        """What answers people's questions, with clients of its own: it takes nothing from what jobs need."""
+        """The part that answers people's questions, with its own clients: it takes nothing from jobs."""
         assert self._line is not None
         settings = self.settings
 
@@ -224,7 +225,14 @@ class Agent:
             self.meters,
             words,
             self._held.hub_id,
+            HeldJobs(self._held.hub_id, self._told_of),
         )
+
+    def _told_of(self, uid: str) -> Told:
+        """The kind of a job's object, and whether it has ended."""
+        if self.reconciler is None:
+            return Told()
+        return Told(self.reconciler.observer.parent_kind(uid), self.reconciler.has_ended(uid))
 
     def _news(self) -> None:
         if self.exchange is not None:
@@ -297,7 +305,7 @@ class Agent:
     async def _another(
         self, hub: HubClient, client: KubeClient, cluster_uid: str, refusal: RevokedError
     ) -> Credential | None:
-        """What else to come with: the credential before, or a join token that is new; None if nothing is.
+        """Other credentials to try: the previous one, or a new join token; None if nothing is.
 
         A hub that knows nothing of a credential it gave has gone back to a copy of its store from
         before: it may know the one that came before. It would know of it, had that been superseded.

@@ -1,4 +1,4 @@
-"""What an agent tells Prometheus, and the server for /metrics and /healthz.
+"""The agent's Prometheus metrics, and the server for /metrics and /healthz.
 
 One registry per agent, so that many agents live in one process.
 """
@@ -20,7 +20,7 @@ class Meters:
         self.registry = CollectorRegistry()
         self.steps = Counter(
             "roadstead_agent_steps",
-            "Steps carried out in the member",
+            "Steps executed in the member",
             ["step"],
             registry=self.registry,
         )
@@ -29,7 +29,7 @@ class Meters:
         )
         self.sync_seconds = Histogram(
             "roadstead_agent_sync_seconds",
-            "Time the hub took to answer, polls that may hang left out",
+            "Response time of the hub, without long polls",
             registry=self.registry,
         )
         self.works = Gauge("roadstead_agent_works", "Works desired", registry=self.registry)
@@ -37,7 +37,7 @@ class Meters:
             "roadstead_agent_observed", "Entries observed", registry=self.registry
         )
         self.streams = Gauge(
-            "roadstead_agent_streams", "Logs and pods being told to people", registry=self.registry
+            "roadstead_agent_streams", "Open streams of logs and pods", registry=self.registry
         )
         self.lease_left = Gauge(
             "roadstead_agent_lease_seconds",
@@ -61,13 +61,13 @@ class MetricsServer:
         self._runner = web.AppRunner(pages, access_log=None, shutdown_timeout=_LAST_ANSWERS_S)
 
     async def start(self, host: str, port: int) -> int:
-        """Listen; returns the port, which is chosen where 0 is asked for. Raises OSError."""
+        """Listen; returns the port (0: any free one). Raises OSError."""
         await self._runner.setup()
         await web.TCPSite(self._runner, host, port).start()
         return int(self._runner.addresses[0][1])
 
     async def close(self) -> None:
-        """Answer no more."""
+        """Stop listening."""
         await self._runner.cleanup()
 
     async def _health(self, _request: web.Request) -> web.Response:

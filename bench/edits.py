@@ -4,8 +4,8 @@
 
 Pairs in one run. Each run has a hub of its own on SQLite in this process (every commit flushed) with its
 scheduler and a backlog, without agents. The edits go straight into the services that REST calls: each
-applies a ClusterQueue with another label, or with another quota that still suffices. The last line is one
-JSON object.
+applies a ClusterQueue with another label, or with another quota that still suffices. `checked_again_of_cpu`:
+share of the process's CPU in which commits look at decisions again. The last line is one JSON object.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from hub.services.context.hub import Hub
 from hub.services.context.settings import Intake
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
+from hub.services.scheduling import lapses
 from hub.store import clusters, tallies
 from hub.store.engine import Database
 from hub.store.records.members import Member
@@ -67,6 +68,8 @@ def main() -> None:
             "share_of_rate": [round(ratio, 2) for ratio in ratios],
             "median_share_of_rate": round(statistics.median(ratios), 2),
             "share_of_cpu": [round(each, 2) for each in cpu],
+            "quiet_checked_again_of_cpu": [quiet["checked_again"] for quiet, _ in pairs],
+            "edited_checked_again_of_cpu": [edited["checked_again"] for _, edited in pairs],
             **machine(),
         },
         only_json=args.json,
@@ -76,7 +79,8 @@ def main() -> None:
 async def _run(args: argparse.Namespace, edits: float) -> dict[str, float]:
     """Place the backlog; jobs placed and edits made a second of that time."""
     async with _hub(args) as (hub, controller):
-        edited = [0]
+        edited, checked = [0], [0.0]
+        check = _measured(checked)
         editing = asyncio.create_task(_edit(hub, args, edits, edited))
         began, cpu = time.monotonic(), time.process_time()
         scheduling = asyncio.create_task(controller.run())
@@ -88,11 +92,28 @@ async def _run(args: argparse.Namespace, edits: float) -> dict[str, float]:
         for task in (editing, scheduling):
             task.cancel()
         await asyncio.gather(editing, scheduling, return_exceptions=True)
+        lapses.of_plan = check
         return {
             "placed_per_s": round(args.jobs / took, 1),
             "edits_per_s": round(made / took, 1),
             "cpu_s": cpu,
+            "checked_again": round(checked[0] / cpu, 4),
         }
+
+
+def _measured(spent: list[float]) -> Any:
+    """Add up the CPU seconds of each check of a plan; how it was before."""
+    check = lapses.of_plan
+
+    def measured(*args: Any) -> Any:
+        began = time.thread_time()
+        try:
+            return check(*args)
+        finally:
+            spent[0] += time.thread_time() - began
+
+    lapses.of_plan = measured  # type: ignore[assignment]  # until the run ends
+    return check
 
 
 async def _all_placed(hub: Hub, jobs: int) -> None:

@@ -6,7 +6,8 @@
 real process on SQLite (synchronous=FULL), without members. 90 streams hand Workloads in, one request
 each, waiting for the answer; an executor outside follows the hub's stream, runs what is admitted for
 its time and says `Finished` by a status patch, at most 5 at a time; an evicted Workload starts its run
-again after readmission. Quotas, streams and executor are those of the suite.
+again after readmission. A client that gets 429 waits as long as the answer says. Quotas, streams and
+executor are those of the suite.
 """
 
 import argparse
@@ -63,9 +64,11 @@ class Play:
     left: int = 0
     handed_in: float = 0.0
     late: int = 0  # reports that crossed an eviction
+    connections: list[Connection] = field(default_factory=list)
 
     def connect(self) -> Connection:
-        return Connection(self.hub.server, self.hub.token)
+        self.connections.append(Connection(self.hub.server, self.hub.token))
+        return self.connections[-1]
 
 
 def rules() -> list[dict[str, Any]]:
@@ -239,6 +242,7 @@ def figures(play: Play, wall: float, generated: float) -> dict[str, Any]:
         "held_use": round(sum(w.cpu * w.held_s for w in lives) / capacity, 4),
         "evictions": sum(w.evictions for w in lives),
         "late_reports": play.late,
+        "throttled": sum(each.throttled for each in play.connections),
     }
 
 

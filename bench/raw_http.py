@@ -11,7 +11,11 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from shared.clock import SystemClock
+
 _LONGEST = 1 << 26
+_THROTTLED = 429
+_sleep = SystemClock().sleep
 
 
 class Connection:
@@ -23,15 +27,21 @@ class Connection:
         self._head = f"Host: {parts.netloc}\r\nAuthorization: Bearer {token}\r\n"
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self.throttled = 0  # answers that asked to be tried again later
 
     async def ask(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json"
     ) -> tuple[int, Any]:
-        """Status and JSON of one exchange."""
-        reader = await self._send(method, path, body, content_type)
-        status, length = await _read_head(reader)
-        content = await reader.readexactly(length) if length else b"null"
-        return status, orjson.loads(content)
+        """Status and JSON of one exchange; a 429 that says when to try again is waited out."""
+        while True:
+            reader = await self._send(method, path, body, content_type)
+            status, head = await _read_head(reader)
+            length = int(head.get(b"content-length", b"0"))
+            content = await reader.readexactly(length) if length else b"null"
+            if status != _THROTTLED or b"retry-after" not in head:
+                return status, orjson.loads(content)
+            self.throttled += 1
+            await _sleep(float(head[b"retry-after"]))
 
     async def events(self, path: str) -> AsyncIterator[Any]:
         """The data of server-sent events; the stream is ours until it ends."""
@@ -61,12 +71,11 @@ class Connection:
         return self._reader
 
 
-async def _read_head(reader: asyncio.StreamReader) -> tuple[int, int]:
-    head = await reader.readuntil(b"\r\n\r\n")
-    lowered = head.lower()
-    at = lowered.find(b"content-length:")
-    length = 0 if at < 0 else int(lowered[at + 15 : lowered.index(b"\r\n", at)])
-    return int(head[9:12]), length
+async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[bytes, bytes]]:
+    """Status, and headers by their names in small letters."""
+    first, *lines = (await reader.readuntil(b"\r\n\r\n"))[:-4].split(b"\r\n")
+    pairs = (line.partition(b":") for line in lines)
+    return int(first[9:12]), {name.lower(): value.strip() for name, _, value in pairs}
 
 
 def checked(answer: tuple[int, Any], *expected: int) -> Any:

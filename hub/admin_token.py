@@ -38,9 +38,7 @@ async def settle(hub: Hub, path: Path) -> None:
             f"the administrator's token, {path}: {error.strerror}"
         ) from error
     if replaces:
-        _logger.warning(
-            "another administrator's token; the one before it has ended", file=str(path)
-        )
+        _logger.warning("new administrator's token; the previous one is revoked", file=str(path))
 
 
 def _read_private(path: Path) -> str:

@@ -1,10 +1,11 @@
-"""The data folder: for the hub's own user alone, and never begun anew beside what an older hub left.
+"""The data folder: readable only for the hub's user, and never initialized beside another hub's leftovers.
 
 A folder that somebody else made wider is closed where it is ours to close; what can not be closed (a
 volume that belongs to root) is left as it is: its files are private in any case.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -32,7 +33,8 @@ def prepare(folder: Path) -> None:
     if not folder.stat().st_mode & stat.S_ISVTX:  # never close a folder that is everybody's
         _close(folder, _FOLDER_MODE)
     for name in _FILES:
-        _close(folder / name, _FILE_MODE)
+        if not (folder / name).is_symlink():  # what a link points to is not of this folder
+            _close(folder / name, _FILE_MODE)
 
 
 def refuse_lost(folder: Path, token_file: Path) -> None:
@@ -54,7 +56,13 @@ def refuse_lost(folder: Path, token_file: Path) -> None:
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder for this process alone. Raises Misconfigured."""
-    with (folder / LOCK).open("w") as file:
+    path = folder / LOCK
+    try:  # through no link: it would be made, or locked, where that points to
+        made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _FILE_MODE)
+    except OSError as error:
+        why = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise Misconfigured(f"{path}: {why}") from error
+    with os.fdopen(made, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -35,6 +35,7 @@ from hub.api.peers import Peers
 from hub.config import limits_from, unknown_variables
 from hub.controllers.chains import Chains
 from hub.controllers.class_values import ClassValues
+from hub.controllers.cron_jobs import CronJobs
 from hub.controllers.expiry import Expiry
 from hub.controllers.flavor_reach import FlavorReach
 from hub.controllers.heartbeats import SilenceLoop
@@ -71,13 +72,11 @@ _OWN_FILES = 256  # the store's, the log's, the hub cluster's connections
 _SWITCH_S = 0.0005
 _logger = structlog.get_logger(__name__)
 Run = Callable[[], Awaitable[None]]
-
-
 EXIT_FAILED, EXIT_MISCONFIGURED, EXIT_STORE = 1, 2, 3
 
 
 class LoopEnded(Exception):
-    """One of the loops has ended by itself: the process goes too, to be started again."""
+    """One of the loops has ended unexpectedly: the process exits too, to be restarted."""
 
 
 def main() -> None:
@@ -138,7 +137,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--share-port",
         action="store_true",
-        help="let other replicas on this machine listen there too; connections are dealt out",
+        help="let other replicas on this machine listen there too; the kernel distributes connections",
     )
     parser.add_argument(
         "--own-listen",
@@ -205,7 +204,7 @@ async def _composed(
     lease: Lease | None = None
     try:
         known = await db.write(identity.load)
-        hub = Hub(db, clock, settings, page_key=known.page_key)
+        hub = await Hub(db, clock, settings, page_key=known.page_key).with_kinds()
         hub.timeline = await hub.write(timeline.begin, known.incarnation, known.page_key)
         await admin_token.settle(hub, _token_file(arguments))
         if waiting := await hub.read(unqueued.condition, settings.intake.unqueued_jobs):
@@ -233,12 +232,13 @@ async def _composed(
             [
                 lease.run,
                 _Watch(db, clock).run,
-                hub.rotation.pauses.run,
+                *hub.loops,
                 sync.run,
                 scheduling.run,
                 SilenceLoop(hub, sync, lease.term, last_down).run,
                 Lifetimes(hub, lease.term, last_down, observe_turn).run,
                 Chains(hub, lease.term, observe_turn).run,
+                CronJobs(hub, lease.term, observe_turn).run,
                 ClassValues(hub, lease.term, observe_turn).run,
                 Placements(hub, lease.term, lambda: _promised(scheduling), not_taken).run,
                 LastLines(hub, app.state.open_streams, observe_turn).run,
@@ -274,7 +274,7 @@ def _open(arguments: argparse.Namespace) -> tuple[Database, Clock]:
 
 
 class _Watch:
-    """Ends the process that stood still while others wrote more than the feed keeps: it is started anew."""
+    """Ends the process that was paused while others wrote more than the feed keeps: it is restarted."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
@@ -301,7 +301,7 @@ def _bridge(
 class _Server(uvicorn.Server):
     """A server that leaves signals to us: SIGTERM is an ordinary end, with exit code 0.
 
-    What hangs is told to end itself: polls of agents and streams would hold the server otherwise.
+    Hanging requests are ended: polls of agents and streams would hold the server otherwise.
     """
 
     def __init__(self, config: uvicorn.Config, closing: asyncio.Event, door: Door) -> None:

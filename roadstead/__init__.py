@@ -1,6 +1,6 @@
-"""What people install: the SDK (`from roadstead import Client`) and the `roadstead` command.
+"""The package that users install: the SDK (`from roadstead import Client`) and the `roadstead` command.
 
-Names are loaded when they are first asked for, so that `roadstead --help` loads no HTTP.
+Names are loaded on first use, so that `roadstead --help` loads no HTTP.
 """
 
 import importlib

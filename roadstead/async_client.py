@@ -1,4 +1,4 @@
-"""The SDK on an event loop: what `roadstead.client` has, awaited.
+"""The SDK for event loops: the methods of `roadstead.client`, awaited.
 
     async with AsyncClient() as hub:
         outcomes = await hub.submit_many(manifests)
@@ -6,7 +6,7 @@
         async for job in hub.jobs(state="Failed"):
             print(job.full_name, job.reason)
 
-The calls are the same objects as the blocking client's; here is only how a step is done.
+The calls are the same objects as the blocking client's; this module only executes their steps.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ T = TypeVar("T")
 
 
 class AsyncClient(Calls, Awaiting):
-    """A hub to talk to from one event loop; its tasks may share it. The arguments are those of `Client`.
+    """A hub client for one event loop; its tasks may share it. The arguments are those of `Client`.
 
-    Lists are asked for when `async for` begins; a stream is opened by `async with`, or then.
+    Lists send their request when `async for` begins; a stream is opened by `async with`, or then.
     """
 
     def __init__(

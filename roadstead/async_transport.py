@@ -1,4 +1,4 @@
-"""`roadstead.transport` on an event loop: the same options, requests and failures, awaited."""
+"""`roadstead.transport` for event loops: the same options, requests and failures, awaited."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -35,12 +35,12 @@ class AsyncTransport:
         await self._http.aclose()
 
     async def answer(self, ask: Request) -> Json:
-        """The JSON object that the hub answers. Raises errors of `roadstead.errors`."""
+        """Return the JSON object of the hub's answer. Raises errors of `roadstead.errors`."""
         refuse_closed(self._http)
         return self._address.decode(await send_async(ask, self._send))
 
     def follow(self, follow: EventStream[T]) -> AsyncStream[T]:
-        """The stream, not open yet."""
+        """Return the stream, not open yet."""
         refuse_closed(self._http)
         return _OpenAsyncStream(self._http, follow, self._address)
 
@@ -51,7 +51,7 @@ class AsyncTransport:
 
 
 class _OpenAsyncStream(AsyncStream[T]):
-    """A stream over a connection that it has for itself, opened when it is entered or iterated."""
+    """A stream with its own connection, opened on entry or on the first iteration."""
 
     def __init__(self, http: httpx.AsyncClient, follow: EventStream[T], address: Address) -> None:
         self._http, self._follow, self._address = http, follow, address
@@ -66,7 +66,7 @@ class _OpenAsyncStream(AsyncStream[T]):
         return await anext(self._items)
 
     async def aclose(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         await self._items.aclose()
         if self._answer is not None:
             await self._answer.aclose()

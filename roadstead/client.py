@@ -1,8 +1,8 @@
-"""The SDK: `Client`, one method per thing a person does. The command line is built on it.
+"""The SDK: `Client`, one method per user action. The command line uses it.
 
     from roadstead import Client
 
-    with Client() as hub:                       # address and token as `roadstead` finds them
+    with Client() as hub:                       # address and token as for `roadstead`
         job = hub.submit(open("job.yaml", "rb").read())
         job = hub.wait(job.uid, timeout_s=600)  # raises JobFailed unless it succeeded
         print(job.cluster, job.finished_at - job.started_at)
@@ -29,11 +29,11 @@ TIMEOUT_S: Final = 30.0
 
 
 class Client(Calls, Blocking):
-    """A hub to talk to. May be shared by threads; what a call returns to iterate is for one of them.
+    """A hub client. Threads may share it; an iterator that a call returns is for one thread only.
 
-    `ca`: a file with the authorities (PEM) that the hub's certificate may be signed by, and no others.
-    `context`: the name of a context of `roadstead login`; it goes before the environment.
-    `timeout_s`: the longest silence of the hub within a request, and the longest wait for a connection.
+    `ca`: a file with the only CAs (PEM) to trust for the hub's certificate. `context`: the name of a
+    context of `roadstead login`; it overrides the environment. `timeout_s`: the longest silence of the hub
+    within a request, and the longest wait for a connection.
     """
 
     def __init__(

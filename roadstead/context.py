@@ -1,4 +1,4 @@
-"""Which hub to talk to: flags first, then the environment, a context, the data folder of a local hub."""
+"""Selects the hub: flags first, then the environment, a context, the data folder of a local hub."""
 
 import os
 from collections.abc import Callable
@@ -12,10 +12,10 @@ DEFAULT_SERVER = "http://127.0.0.1:8080"
 
 @dataclass(frozen=True)
 class Context:
-    """Address and credential of one hub, the CA of its certificate ("": what the machine trusts).
+    """Address and credential of one hub, and the CA of its certificate ("": the machine's CAs).
 
-    `namespace` is that of what names none; "" where nobody has said so. Where the token is that of a stored
-    context, `name` and `login` are that context's, so that it alone is refreshed.
+    `namespace` is the default namespace, or "". If the token is that of a stored context, `name` and
+    `login` are that context's, so that only it is refreshed.
     """
 
     server: str
@@ -27,7 +27,7 @@ class Context:
 
 
 def default_data_dir() -> Path:
-    """Where `roadstead up` keeps its data unless told otherwise."""
+    """The data folder of `roadstead up`, unless overridden."""
     return Path(os.environ.get("ROADSTEAD_DATA") or Path.home() / ".roadstead")
 
 
@@ -38,14 +38,14 @@ def resolve(
     *,
     name: str | None = None,
 ) -> Context:
-    """The context in force.
+    """The active context.
 
     Order: the arguments; the context `name`; ROADSTEAD_SERVER, ROADSTEAD_TOKEN, ROADSTEAD_CA and
     ROADSTEAD_NAMESPACE; the context that ROADSTEAD_CONTEXT names; the files `server` and `admin.token` in
-    the folder that ROADSTEAD_DATA names; the context that is in use; the same files in ~/.roadstead.
-    A context's token goes to its own hub only, and so does the folder's. A token of "" is none, and neither
-    the environment's nor a context's is used instead; a CA of "" is none, and the environment's is not used.
-    Raises WrongContext.
+    the folder that ROADSTEAD_DATA names; the context in use; the same files in ~/.roadstead. A context's
+    token is sent to its own hub only, and so is the folder's. A token of "" means no token, and disables
+    the environment's and a context's; a CA of "" means none, and disables the environment's. Raises
+    WrongContext.
     """
     env = _environment(named=bool(name))
     chosen = name_in_force(name)
@@ -70,7 +70,7 @@ def resolve(
 
 
 def name_in_force(name: str | None = None) -> str:
-    """The name of the context that commands use: `name`, else as the environment or the file says."""
+    """The name of the active context: `name`, else from the environment or the file."""
     named = name or os.environ.get("ROADSTEAD_CONTEXT")
     if named:
         return named
@@ -80,7 +80,7 @@ def name_in_force(name: str | None = None) -> str:
 
 
 def renewal_of(context: Context) -> Callable[[], str] | None:
-    """Returns the current token of a login that a provider issued; it may ask the provider, and wait."""
+    """Returns the current token of a provider's login; may call the provider, and block."""
     if context.login is None or not context.login.refresh:
         return None
     from roadstead import sign_in  # noqa: PLC0415 - few tokens are of a provider
@@ -89,7 +89,7 @@ def renewal_of(context: Context) -> Callable[[], str] | None:
 
 
 def _environment(*, named: bool) -> dict[str, str]:
-    """What the environment says; nothing where a context was named, which is as good as flags."""
+    """The environment's settings; empty if a context was named, which overrides them like flags."""
     names = ("SERVER", "TOKEN", "CA", "NAMESPACE")
     return {each: "" if named else os.environ.get(f"ROADSTEAD_{each}") or "" for each in names}
 

@@ -1,8 +1,8 @@
-"""Contexts: hubs that somebody has logged in to, in a file that nobody else may read.
+"""Contexts: saved logins, in a file that only the user may read.
 
 `$XDG_CONFIG_HOME/roadstead/contexts.json` (else `~/.config/roadstead`), 0600 in a folder of 0700. It holds
-credentials, so a file that others may read is not read at all. Each write replaces the file whole. Every
-change reads and writes under one lock (`change`), so that two processes never undo each other's changes.
+credentials, so a file that others may read is rejected. Each write replaces the whole file. Every change
+reads and writes under one lock (`change`), so that two processes never undo each other's changes.
 """
 
 import base64
@@ -26,11 +26,11 @@ _TEXTS: Final = (
 
 @dataclass(frozen=True)
 class Stored:
-    """One hub: its address, a credential for it alone, its CA, and the namespace of what names none.
+    """One hub: its address, a credential for it alone, its CA, and the default namespace.
 
-    Where a provider issued the credential: its issuer, the client there, its CA, what refreshes the
-    credential, and when that ends (seconds since 1970, in digits). `user` is the person's name at the hub,
-    as the hub reported it at login; "" in a file of an older release.
+    For a provider's credential: its issuer, the client there, its CA, the refresh token, and the expiry
+    (seconds since 1970, in digits). `user` is the person's name at the hub, as the hub reported it at
+    login; "" in a file of an older release.
     """
 
     server: str
@@ -58,7 +58,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Contexts:
-    """All of them by name; `current` is the name of the one in force, "" for the data folder's."""
+    """All contexts by name; `current` is the name of the active one, "" for the data folder's."""
 
     current: str = ""
     named: Mapping[str, Stored] = field(default_factory=dict)
@@ -72,31 +72,31 @@ class Contexts:
         return self.named[name]
 
     def using(self, name: str) -> "Contexts":
-        """With another one in force. Raises WrongContext."""
+        """With another active context. Raises WrongContext."""
         self.find(name)
         return replace(self, current="" if name == LOCAL else name)
 
     def having(self, name: str, stored: Stored) -> "Contexts":
-        """With one more, or another one of this name."""
+        """With one more context, or a replaced one."""
         return replace(self, named={**self.named, name: stored})
 
     def without(self, name: str) -> "Contexts":
-        """Without one; where it was in force the data folder's is. Raises WrongContext."""
+        """Without one context; if it was active, the data folder's becomes active. Raises WrongContext."""
         if name not in self.named:
-            raise WrongContext(f"there is no context {name!r} to forget")
+            raise WrongContext(f"there is no context {name!r} to remove")
         left = {each: stored for each, stored in self.named.items() if each != name}
         return Contexts("" if self.current == name else self.current, left)
 
 
 def path() -> Path:
-    """Where they are kept."""
+    """The path of the contexts file."""
     home = os.environ.get("XDG_CONFIG_HOME") or ""
     folder = Path(home) if Path(home).is_absolute() else Path.home() / ".config"
     return folder / "roadstead" / "contexts.json"
 
 
 def load() -> Contexts:
-    """What is kept; none where there is no file. Raises WrongContext."""
+    """Read the contexts file; empty if it does not exist. Raises WrongContext."""
     file = path()
     try:
         with file.open("rb") as opened:
@@ -105,19 +105,17 @@ def load() -> Contexts:
     except FileNotFoundError:
         return Contexts()
     except OSError as failure:
-        raise WrongContext(f"{file} can not be read: {failure.strerror}") from failure
+        raise WrongContext(f"{file} cannot be read: {failure.strerror}") from failure
     if stat.S_IMODE(mode) & 0o077:
         raise WrongContext(f"{file} may be read by others; it holds credentials: chmod 600 {file}")
     try:
         return _read(json.loads(content))
     except (ValueError, TypeError, KeyError, AttributeError) as fault:
-        raise WrongContext(
-            f"{file} can not be understood; move it away, and log in anew"
-        ) from fault
+        raise WrongContext(f"{file} is invalid; move it away, and log in again") from fault
 
 
 def save(contexts: Contexts) -> None:
-    """Keep these. Raises WrongContext."""
+    """Write the contexts file. Raises WrongContext."""
     file = path()
     told = {
         "current": contexts.current,
@@ -136,7 +134,7 @@ def save(contexts: Contexts) -> None:
             os.fsync(opened.fileno())
         made.replace(file)
     except OSError as failure:
-        raise WrongContext(f"{file} can not be written: {failure.strerror}") from failure
+        raise WrongContext(f"{file} cannot be written: {failure.strerror}") from failure
 
 
 def change(edit: Callable[[Contexts], Contexts]) -> Contexts:
@@ -157,14 +155,14 @@ def locked(name: str) -> Iterator[None]:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as failure:
-        raise WrongContext(f"{file} can not be written: {failure.strerror}") from failure
+        raise WrongContext(f"{file} cannot be written: {failure.strerror}") from failure
     with os.fdopen(descriptor):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
 
 
 def subject_of(token: str) -> tuple[str, str] | None:
-    """Issuer and subject that a JWT names, unverified; None where the token is no JWT."""
+    """Issuer and subject of a JWT, unverified; None if the token is not a JWT."""
     claims = claims_of(token)
     issuer, subject = claims.get("iss"), claims.get("sub")
     if isinstance(issuer, str) and isinstance(subject, str) and subject:
@@ -173,7 +171,7 @@ def subject_of(token: str) -> tuple[str, str] | None:
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    """The claims of a JWT, unverified; {} where the token is no JWT."""
+    """The claims of a JWT, unverified; {} if the token is not a JWT."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -194,7 +192,7 @@ def _read(told: Any) -> Contexts:
 
 
 def _told(stored: Stored) -> dict[str, str]:
-    """What is written of a context: of a provider nothing where there is none, as releases before did."""
+    """The JSON of a context; without a provider it has no provider fields, as in earlier releases."""
     return {name: value for name, value in asdict(stored).items() if value or name in _TEXTS[:4]}
 
 

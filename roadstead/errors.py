@@ -1,9 +1,9 @@
-"""What can go wrong when talking to a hub, and the exit code a script sees for it.
+"""Errors of a hub client, and the exit code of the command for each.
 
 RoadsteadError          (exit 1)
 ├── Rejected            the hub refused the request (exit 3)
 │   ├── NotFound        … because the thing is absent or not yours
-│   └── SomeRejected    … some of many jobs, with what became of each
+│   └── SomeRejected    … some of many jobs, with the result of each
 ├── NotAllowed          no or wrong credential, or no right (exit 4)
 ├── Unreachable         no hub at that address, or it is not ready or failing (exit 5)
 ├── JobFailed           a job that was waited for ended otherwise than Succeeded (exit 1)
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FieldProblem:
-    """One field of a refused request: its path, a stable code, and what is wrong with it."""
+    """One field of a rejected request: its path, a stable code, and the error."""
 
     field: str
     code: str
@@ -32,13 +32,13 @@ class FieldProblem:
 
 
 class RoadsteadError(Exception):
-    """Base of everything this package raises on purpose."""
+    """Base of all errors that this package raises on purpose."""
 
     exit_code = 1
 
 
 class Rejected(RoadsteadError):
-    """The hub's problem+json answer: a stable `code`, what was wrong, and in which fields."""
+    """The hub's problem+json answer: a stable `code`, the message, and the fields."""
 
     exit_code = 3
 
@@ -52,13 +52,13 @@ class Rejected(RoadsteadError):
 
 
 class NotFound(Rejected):
-    """404: absent, or not yours."""
+    """404: absent, or not visible to you."""
 
 
 class SomeRejected(Rejected):
-    """Some of many jobs were refused; the others were taken.
+    """Some of many jobs were rejected; the others were accepted.
 
-    `outcomes` tells of each; code, detail and errors are those of the first that was refused.
+    `outcomes` has each result; code, detail and errors are those of the first rejected one.
     """
 
     def __init__(self, outcomes: "Outcomes", refused: "Sequence[Outcome]") -> None:
@@ -71,7 +71,7 @@ class SomeRejected(Rejected):
 
 
 class NotAllowed(RoadsteadError):
-    """401: no or wrong credential; 403: one without the right. `status` tells which."""
+    """401: missing or wrong credential; 403: a credential without the right. `status` has the code."""
 
     exit_code = 4
 
@@ -81,9 +81,10 @@ class NotAllowed(RoadsteadError):
 
 
 class Unreachable(RoadsteadError):
-    """No answer, no hub's answer, or 5xx from a hub that is starting or failing: try again later.
+    """No answer, an answer that is not the hub's, or 5xx from a hub that is starting or failing: retry
+    later.
 
-    `answered`: a hub is there, so that to start one or to name another is no help. `code`: the hub's own.
+    `answered`: there is a hub, so starting or naming another one does not help. `code`: the hub's own.
     """
 
     exit_code = 5
@@ -95,7 +96,7 @@ class Unreachable(RoadsteadError):
 
 
 class JobFailed(RoadsteadError):
-    """Jobs that were waited for ended otherwise than Succeeded: `jobs`, as they ended."""
+    """Awaited jobs did not succeed: `jobs`, with their final states."""
 
     exit_code = 1
 
@@ -106,25 +107,25 @@ class JobFailed(RoadsteadError):
 
 
 class TimedOut(RoadsteadError):
-    """A job that was waited for has not ended in time; it goes on."""
+    """An awaited job has not ended in time; it continues."""
 
     exit_code = 6
 
 
 class WrongAddress(RoadsteadError):
-    """What was given as the hub's address is none."""
+    """The value for the hub's address is invalid."""
 
     exit_code = 2
 
 
 class WrongContext(RoadsteadError):
-    """There is no such context, or the file that they are kept in can not be used."""
+    """There is no such context, or the contexts file is unusable."""
 
     exit_code = 2
 
 
 def field_problems(problem: dict[str, Any]) -> tuple[FieldProblem, ...]:
-    """The `errors` of a problem, or of one refused document of several; others' are skipped."""
+    """The `errors` of a problem, or of one rejected document of several; skips others'."""
     found = problem.get("errors")
     return tuple(
         FieldProblem(str(e.get("field", "")), str(e.get("code", "")), str(e.get("message", "")))

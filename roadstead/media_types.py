@@ -1,8 +1,8 @@
-"""What a body of manifests is sent as: JSON or YAML, told by how it reads and not by its first letter.
+"""Detects the content type of manifests, JSON or YAML, by parsing and not by the first letter.
 
-YAML may begin with a brace too (flow style), and `kubectl` takes such a file; JSON is read faster by
-the hub and its faults are told with their place. What is neither goes as what it looks like, and the
-hub says what is wrong with it.
+YAML may begin with a brace too (flow style), and `kubectl` accepts such a file; the hub reads JSON faster
+and reports its errors with their position. If a body is neither, the type is guessed, and the hub reports
+the error.
 """
 
 import json
@@ -14,7 +14,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 def type_of(manifests: bytes) -> str:
-    """The content type of a body; reading it expands nothing and keeps nothing."""
+    """The content type of a body; detection expands and stores nothing."""
     text = manifests.removeprefix(_BOM).lstrip()
     if text[:1] not in (b"{", b"["):
         return YAML

@@ -1,9 +1,9 @@
-"""One definition, two methods: a call of `roadstead.calls` as a method that acts, or that is awaited.
+"""One definition, two methods: a call of `roadstead.calls` as a blocking or an awaitable method.
 
-`Calls` in `roadstead.calls.table` names every call once, wrapped in one of these; whether what it gives is
-a result or something to await depends on the client that it is looked up on. Arguments are bound when
-the method is called, so what a call does not know is a TypeError there and not somewhere later. What
-`help` and `inspect.signature` show is what a type checker sees: the client's answer, not the call's steps.
+`Calls` in `roadstead.calls.table` names every call once, wrapped in one of these; the client on which it is
+looked up decides whether it returns a result or an awaitable. Arguments are bound at the call, so an
+unknown argument raises TypeError there. `help` and `inspect.signature` show the signature that a type
+checker sees: with the client's result, not the call's steps.
 """
 
 import functools
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Stream(ABC, Iterator[T]):
-    """A stream that is open: iterate it; it ends when the hub ends it, or by `close`."""
+    """An open stream: iterate it; it ends when the hub ends it, or by `close`."""
 
     def __enter__(self) -> Self:
         return self
@@ -44,11 +44,11 @@ class Stream(ABC, Iterator[T]):
 
     @abstractmethod
     def close(self) -> None:
-        """Let it go."""
+        """Close it."""
 
 
 class AsyncStream(ABC, AsyncIterator[T]):
-    """A stream that is opened by `async with`, or by the first step of `async for`."""
+    """A stream that `async with`, or the first step of `async for`, opens."""
 
     @abstractmethod
     async def __aenter__(self) -> Self: ...
@@ -63,11 +63,11 @@ class AsyncStream(ABC, AsyncIterator[T]):
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Let it go."""
+        """Close it."""
 
 
 class Blocking(ABC):
-    """A client that carries calls out before it returns."""
+    """A client that executes calls before it returns."""
 
     @abstractmethod
     def _carry_out(self, steps: Steps[T]) -> T: ...
@@ -89,7 +89,7 @@ class Awaiting(ABC):
 
 
 class _Method(ABC, Generic[P, S]):
-    """A method by `written`, which gives what the client that it is looked up on acts by."""
+    """A method by `written`, which receives the object that executes calls for its client."""
 
     def __init__(self, written: Callable[P, S]) -> None:
         self._written = written
@@ -98,7 +98,7 @@ class _Method(ABC, Generic[P, S]):
     def _method(
         self, client: Blocking | Awaiting | None, owner: object = None
     ) -> Callable[..., Any]:
-        """The method of a client; of none, a function of one."""
+        """Bind the method to a client; without one, return a function with a client parameter."""
         if client is None:
 
             @functools.wraps(self._written)
@@ -118,7 +118,7 @@ class _Method(ABC, Generic[P, S]):
     def _show(
         self, method: Callable[..., Any], *, awaited: bool, bound: bool
     ) -> Callable[..., Any]:
-        """Give a method the signature that it has for its callers."""
+        """Set the signature that callers of a method see."""
         shown = self._shown.get((awaited, bound))
         if shown is None:
             told = inspect.signature(self._written)
@@ -142,7 +142,7 @@ class _Method(ABC, Generic[P, S]):
 
     @abstractmethod
     def _answer(self, written: Any, *, awaited: bool) -> Any:
-        """What a client answers, of the annotation of what is written."""
+        """The client's return annotation for an annotation of the definition."""
 
 
 class Call(_Method[P, Steps[T]], Generic[P, T]):
@@ -174,9 +174,9 @@ class Call(_Method[P, Steps[T]], Generic[P, T]):
 
 
 class Listing(_Method[P, Flow[T]], Generic[P, T]):
-    """A call that finds many things: asked for as they are iterated, the first page at once.
+    """A call with many results: fetched as you iterate, the first page at once.
 
-    With `at_once` False nothing is asked before the first step of the iteration.
+    With `at_once` False it sends nothing before the first step of the iteration.
     """
 
     def __init__(self, written: Callable[P, Flow[T]], *, at_once: bool = True) -> None:
@@ -208,7 +208,7 @@ class Listing(_Method[P, Flow[T]], Generic[P, T]):
 
 
 class Following(_Method[P, EventStream[T]], Generic[P, T]):
-    """A call that follows what happens: the stream is open when the call returns."""
+    """A call that follows a stream: the stream is open when the call returns."""
 
     @overload
     def __get__(self, client: Blocking, owner: object = None) -> Callable[P, Stream[T]]: ...
@@ -234,12 +234,12 @@ class Following(_Method[P, EventStream[T]], Generic[P, T]):
 
 
 def _of(generic: Any, arguments: Any) -> Any:
-    """A generic type of arguments that are known as it runs."""
+    """A generic type with arguments known at run time."""
     return generic[arguments]
 
 
 class CallState(Generic[T]):
-    """Where a call stands: the step to be done next, or its result once `step` is None."""
+    """Progress of a call: the next step, or its result once `step` is None."""
 
     def __init__(self, steps: Steps[T] | Flow[Any], address: Address) -> None:
         self._steps: Any = steps
@@ -250,16 +250,16 @@ class CallState(Generic[T]):
 
     @property
     def request(self) -> Request:
-        """The step, which is a request."""
+        """The current step, which is a request."""
         assert isinstance(self.step, Request)
         return self.step
 
     def go(self, answer: Json | None) -> None:
-        """The step was done, with this answer."""
+        """Continue after the step, with its answer."""
         self._advance(lambda: self._steps.send(answer))
 
     def fail(self, refusal: Rejected) -> None:
-        """The step was refused: the call says what that means, or lets it pass."""
+        """Continue after the step's error: the call converts it, or lets it propagate."""
         self._advance(lambda: self._steps.throw(refusal))
 
     def _advance(self, move: Callable[[], Any]) -> None:

@@ -1,4 +1,4 @@
-"""What people call things, as segments of the hub's paths."""
+"""Names as users type them, as segments of the hub's paths."""
 
 from urllib.parse import quote
 
@@ -6,14 +6,14 @@ from roadstead.errors import NotFound
 
 
 def text(name: str) -> str:
-    """The name, which is a str. Raises TypeError."""
+    """Check that a name is a str. Raises TypeError."""
     if not isinstance(name, str):
         raise TypeError(f"a name is a str, not {type(name).__name__}: {name!r}")
     return name
 
 
 def job_path(name: str) -> str:
-    """The path of a job named by uid or by `namespace/name`. Raises NotFound for what is neither."""
+    """The path of a job named by uid or by `namespace/name`. Raises NotFound for anything else."""
     name = text(name)
     if "/" in name:
         namespace, short = pair(name, "job", "NAMESPACE/NAME or a uid")
@@ -24,13 +24,13 @@ def job_path(name: str) -> str:
 
 
 def workload_path(name: str) -> str:
-    """The path of a Workload named by `namespace/name`. Raises NotFound for what is not."""
+    """The path of a Workload named by `namespace/name`. Raises NotFound for anything else."""
     namespace, short = pair(name, "Workload", "NAMESPACE/NAME")
     return f"/v1/workloads/{part(namespace)}/{part(short)}"
 
 
 def pair(name: str, noun: str, expected: str) -> tuple[str, str]:
-    """Namespace and name. Raises NotFound where `name` is not both."""
+    """Namespace and name. Raises NotFound if `name` does not have both."""
     namespace, _, short = text(name).partition("/")
     if not namespace or not short or "/" in short:
         raise _no_name(name, noun, expected)
@@ -38,7 +38,7 @@ def pair(name: str, noun: str, expected: str) -> tuple[str, str]:
 
 
 def object_path(group: str, kind: str, namespace: str, name: str) -> str:
-    """The path of an object of any kind; `group` is "core" for Kubernetes' own, also ""."""
+    """The path of an object of any kind; `group` is "core" or "" for Kubernetes' own."""
     within = f"namespaces/{part(namespace)}/" if namespace else ""
     return f"/v1/objects/{part(group or 'core')}/{part(kind)}/{within}{part(name)}"
 
@@ -49,16 +49,16 @@ def either(name: str) -> str:
 
 
 def part(name: str) -> str:
-    """One segment of a path, whatever a person typed; a dot of its own would be taken for a step.
+    """One escaped segment of a path, for any user input; a single dot would be resolved away.
 
     Raises NotFound for an empty name.
     """
     if not text(name):
-        raise NotFound(404, {"code": "NotFound", "detail": "an empty name names nothing"})
+        raise NotFound(404, {"code": "NotFound", "detail": "the name is empty"})
     quoted = quote(name, safe="", errors="replace")  # what a terminal sent may be no text at all
     return quoted if name.strip(".") else quoted.replace(".", "%2E")
 
 
 def _no_name(name: str, noun: str, expected: str) -> NotFound:
-    detail = f"{name!r} names no {noun}: give {expected}"
+    detail = f"{name!r} is not the name of a {noun}: use {expected}"
     return NotFound(404, {"code": "NotFound", "detail": detail})

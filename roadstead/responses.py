@@ -1,4 +1,4 @@
-"""Requests and answers as bytes: the address of a hub, and what its answers mean. No transport here."""
+"""Requests and answers as bytes: the address of a hub, and the meaning of its answers. No transport here."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -14,11 +14,11 @@ _LONGEST_PAUSE_S = 5.0
 
 
 class ConnectionLost(Unreachable):
-    """The connection ended before the answer: what may be repeated is."""
+    """The connection ended before the answer: an idempotent request is resent."""
 
 
 class Response(NamedTuple):
-    """What came back. Names of headers are in lower case."""
+    """An answer. Names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -26,7 +26,7 @@ class Response(NamedTuple):
 
 
 class Address:
-    """Where a hub is, and what every request to it carries. Raises WrongAddress, NotAllowed."""
+    """A hub's address and the common headers of requests. Raises WrongAddress, NotAllowed."""
 
     def __init__(
         self,
@@ -38,25 +38,25 @@ class Address:
         self._parts = _parts(server)
         self.ca = ca  # a file; "": the machine's authorities
         self.server = server.rstrip("/")
-        self._renewed = renewed  # gives the token of now, where that ends by itself
+        self._renewed = renewed  # returns the current token, if tokens expire
         self._headers = {"Accept": "application/json", "User-Agent": "roadstead"}
         if token:
             self._show(token)
 
     @property
     def is_secure(self) -> bool:
-        """Whether it is reached by TLS."""
+        """Whether it uses TLS."""
         return self._parts.scheme == "https"
 
     def url(self, path: str, query: Query) -> str:
-        """`path` and `query` at this hub; what is None or empty in the query is left out."""
+        """The URL of `path` and `query` at this hub; leaves out None and empty query values."""
         given = {name: value for name, value in query.items() if value not in (None, "")}
         asked = f"?{urlencode(given, errors='replace')}" if given else ""
         host = f"{self._parts.scheme}://{self._parts.netloc.rpartition('@')[2]}"
         return f"{host}{self._parts.path.rstrip('/')}{path}{asked}"
 
     def headers(self, ask: Request | None = None) -> dict[str, str]:
-        """The headers of a request; without one, of a stream of events. Raises NotAllowed, Unreachable."""
+        """The headers of a request, or without one of an event stream. Raises NotAllowed, Unreachable."""
         if self._renewed is not None:
             self._show(self._renewed())
         if ask is None:
@@ -66,7 +66,7 @@ class Address:
 
     def _show(self, token: str) -> None:
         if not (token.isascii() and token.isprintable()):
-            raise NotAllowed("the token holds characters that no token has")
+            raise NotAllowed("the token contains invalid characters")
         self._headers["Authorization"] = f"Bearer {token}"
 
     def decode(self, reply: Response) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Address:
         answer = _json(reply.body)
         if reply.status < 300:
             if not isinstance(answer, dict):
-                raise self.no_hub("its answer is no JSON object")
+                raise self.no_hub("its answer is not a JSON object")
             return answer
         problem = answer if isinstance(answer, dict) else {}
         detail = str(problem.get("detail") or "")
@@ -92,12 +92,12 @@ class Address:
         raise (NotFound if reply.status == 404 else Rejected)(reply.status, problem)
 
     def no_hub(self, why: object) -> Unreachable:
-        """The error for an answer that no hub gives."""
-        return Unreachable(f"what answers at {self.server} is no hub: {why}")
+        """The error for an answer that is not a hub's."""
+        return Unreachable(f"the server at {self.server} is not a hub: {why}")
 
     def untrusted(self, why: str) -> Unreachable:
-        """The error for a certificate that is not believed."""
-        told = f"the certificate of {self.server} is not believed: {why}"
+        """The error for an untrusted certificate."""
+        told = f"the certificate of {self.server} is not trusted: {why}"
         return Unreachable(told, answered=True)
 
     def unreachable(self, failure: BaseException) -> Unreachable:
@@ -105,7 +105,7 @@ class Address:
         return Unreachable(self.why_unreachable(failure))
 
     def why_unreachable(self, failure: BaseException) -> str:
-        """A failure in the words of what lies beneath, where that has any."""
+        """A failure in the words of its deepest cause, if it has any."""
         found: BaseException | None = failure
         words = ""
         while found is not None and not words:
@@ -113,19 +113,19 @@ class Address:
             found = found.__cause__ or found.__context__
         told = words or str(failure) or type(failure).__name__
         if "WRONG_VERSION_NUMBER" in told:
-            told = "what answers does not speak TLS; such a hub's address begins with http://"
+            told = "the server does not speak TLS; the address of such a hub begins with http://"
         elif not self.is_secure and told.startswith("Server disconnected without"):
-            told = f"{told.rstrip('.')} (one that speaks TLS has an address with https://)"
+            told = f"{told.rstrip('.')} (with TLS, the address begins with https://)"
         return f"no hub answers at {self.server}: {told}"
 
 
 def may_repeat(ask: Request) -> bool:
-    """Whether a request that was cut off may be sent again."""
+    """Whether a dropped request may be resent."""
     return ask.repeatable or ask.method in REPEATABLE or "Idempotency-Key" in ask.headers
 
 
 def pause_s(reply: Response) -> float | None:
-    """How long a busy hub asks to wait; None if it is not busy, or for too long to wait here."""
+    """Seconds to wait before a retry; None if the hub is not busy, or the wait is too long."""
     if reply.status != _TOO_MANY:
         return None
     try:
@@ -136,17 +136,17 @@ def pause_s(reply: Response) -> float | None:
 
 
 class EventDecoder:
-    """Server-sent events out of bytes as they come; what is no data (comments, ids) is left out."""
+    """Parse server-sent events from incoming bytes; skips comments and ids."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> list[dict[str, Any]]:
-        """The data of the events that `chunk` completes. Raises ValueError for what is no JSON object."""
+        """The data of the events that `chunk` completes. Raises ValueError unless it is a JSON object."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         found = [_json(line[5:]) for line in lines if line.startswith(b"data:")]
         if not all(isinstance(each, dict) for each in found):
-            raise ValueError("an event is no JSON object")
+            raise ValueError("an event is not a JSON object")
         return found
 
 

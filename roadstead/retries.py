@@ -1,9 +1,9 @@
-"""When a request is sent again: one rule for both clients, carried out by tenacity.
+"""Retry rule of both clients, executed by tenacity.
 
-What may be repeated without harm is repeated once, at once, when the connection ended before the answer.
-A hub that answers 429 is asked again when it says, twice, if that is soon. Everything else is the
-caller's to decide: a hub that does not answer may be busy, and asking more makes it busier. For what is
-followed for long there is a rule of its own: `taking_up_again`.
+An idempotent request is resent once, at once, if the connection ended before the answer. A 429 is retried
+twice, after the time that the hub sets, if that is short. Everything else is the caller's decision: a hub
+that does not answer may be busy, and retries make it busier. Long streams have a separate rule:
+`taking_up_again`.
 """
 
 import time
@@ -29,21 +29,21 @@ T = TypeVar("T")
 
 
 def send(ask: Request, once: Callable[[Request], Response]) -> Response:
-    """The reply to `ask`, sent by `once` as often as the rule says."""
+    """Send `ask` with `once`, as often as the rule allows, and return the reply."""
     return Retrying(**_rule(ask))(once, ask)
 
 
 async def send_async(ask: Request, once: Callable[[Request], Awaitable[Response]]) -> Response:
-    """The same on an event loop."""
+    """The same for an event loop."""
     reply: Response = await AsyncRetrying(**_rule(ask))(once, ask)
     return reply
 
 
 class BrokeOff(Exception):
-    """What goes on for long broke off, and may be taken up again; how it broke off.
+    """A long stream was interrupted, and may be resumed; with the reason.
 
-    `got_on`: it had got somewhere since it was taken up. `pause_s`: when to take it up again, where this is
-    no failure but a matter of waiting; None: after a time that grows.
+    `got_on`: it made progress since it was resumed. `pause_s`: when to resume, if this is not a failure but
+    a wait; None: after a backoff.
     """
 
     def __init__(self, why: str, *, got_on: bool = False, pause_s: float | None = None) -> None:
@@ -52,9 +52,9 @@ class BrokeOff(Exception):
 
 
 def taking_up_again(work: Callable[[], T], note: Callable[[BrokeOff], None], most_s: float) -> T:
-    """What `work` returns in the end, taken up again whenever it raises BrokeOff.
+    """Return the result of `work`, calling it again whenever it raises BrokeOff.
 
-    `note` is told before each wait. The last BrokeOff is raised after `most_s` seconds of getting nowhere.
+    Calls `note` before each wait. Raises the last BrokeOff after `most_s` seconds without progress.
     """
     began = time.monotonic()
 

@@ -1,7 +1,7 @@
-"""Signing in at a provider of OpenID Connect: by a device's code (RFC 8628), and refreshed from then on.
+"""Sign-in at an OpenID Connect provider with the device flow (RFC 8628), and token refresh.
 
-The hub says which provider, and which client the command line is there. What the provider gives is kept in
-the context, and shown to the hub and to nobody else; the hub judges it, nothing is verified here.
+The hub names the provider and its client for the command line. The tokens are stored in the context and
+sent to the hub only; the hub verifies them, this module does not.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person is to do: type `code` in at `address`."""
+    """The user's next step: enter `code` at `address`."""
 
     address: str
     code: str
@@ -41,11 +41,11 @@ class Asked:
 
 
 class ProviderClient:
-    """A client of one provider; `ca`: a file with its authorities, or "". Raises RoadsteadError."""
+    """A client of one provider; `ca`: a file with its CAs, or "". Raises RoadsteadError."""
 
     def __init__(self, issuer: str, client: str, ca: str = "") -> None:
         if not is_safe(issuer):
-            raise RoadsteadError(f"the provider {issuer!r} has no address with https")
+            raise RoadsteadError(f"the provider {issuer!r} has no https address")
         self.issuer, self.client, self.ca = issuer, client, ca
         self._known: Json = {}
 
@@ -54,7 +54,7 @@ class ProviderClient:
         address = self._address("device_authorization_endpoint")
         if not address:
             raise RoadsteadError(
-                f"{self.issuer} lets no command line sign in (it has no device_authorization_endpoint)"
+                f"{self.issuer} does not support the command line (it has no device_authorization_endpoint)"
             )
         form = {"client_id": self.client, "scope": scopes}
         told = self._granted(*self._post(address, form))
@@ -63,13 +63,15 @@ class ProviderClient:
         interval_s = min(max(least, _seconds(told.get("interval"), usual)), most)
         kept_s = min(_seconds(told.get("expires_in"), LONGEST_WAIT_S), LONGEST_WAIT_S)
         if not is_safe(shown):
-            raise RoadsteadError(f"{self.issuer} names no address with https to sign in at")
+            raise RoadsteadError(f"{self.issuer} has no https address for sign-in")
         return Asked(
             shown, str(told.get("user_code")), str(told.get("device_code")), interval_s, kept_s
         )
 
     def wait(self, asked: Asked, sleep: Callable[[float], None] = time.sleep) -> Json:
-        """What the provider gives once the code was typed in. Raises TimedOut, NotAllowed, Unreachable."""
+        """Poll for the tokens until the user has entered the code. Raises TimedOut, NotAllowed,
+        Unreachable.
+        """
         form = {
             "grant_type": _DEVICE,
             "device_code": asked.device_code,
@@ -85,10 +87,10 @@ class ProviderClient:
                 interval_s += 5.0
             elif error != "authorization_pending":
                 return self._granted(status, told)
-        raise TimedOut("nobody typed the code in: try again")
+        raise TimedOut("the code was not entered in time: try again")
 
     def refresh(self, token: str) -> Json:
-        """New tokens in place of those that end. Raises NotAllowed, Unreachable."""
+        """Refresh expiring tokens. Raises NotAllowed, Unreachable."""
         form = {
             "grant_type": "refresh_token",
             "refresh_token": token,
@@ -97,7 +99,7 @@ class ProviderClient:
         return self._granted(*self._post(self._address("token_endpoint"), form))
 
     def revoke(self, token: str) -> bool:
-        """Take a refresh token back; False: the provider has no way to. Raises Unreachable, NotAllowed."""
+        """Revoke a refresh token; False if the provider cannot. Raises Unreachable, NotAllowed."""
         address = self._address("revocation_endpoint")
         if not address:
             return False
@@ -112,7 +114,7 @@ class ProviderClient:
             place = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
             status, known = self._ask("GET", place, None)
             if status != 200 or known.get("issuer") != self.issuer:
-                raise Unreachable(f"what answers at {place} is not {self.issuer}", answered=True)
+                raise Unreachable(f"the server at {place} is not {self.issuer}", answered=True)
             self._known = known
         found = self._known.get(name)
         return found if isinstance(found, str) and is_safe(found) else ""
@@ -125,7 +127,7 @@ class ProviderClient:
 
     def _post(self, address: str, form: Mapping[str, str]) -> tuple[int, Json]:
         if not address:
-            raise Unreachable(f"{self.issuer} names no address with https for this", answered=True)
+            raise Unreachable(f"{self.issuer} has no https address for this", answered=True)
         status, told = self._ask("POST", address, form)
         if status >= 500:
             raise Unreachable(f"{self.issuer} answered {status}", answered=True)
@@ -144,7 +146,7 @@ class ProviderClient:
                 for chunk in answer.iter_bytes():
                     body += chunk
                     if len(body) > LARGEST:
-                        raise Unreachable(f"{address} answers too much", answered=True)
+                        raise Unreachable(f"{address} sent too large an answer", answered=True)
         except (httpx.HTTPError, OSError) as failure:
             why = str(failure) or type(failure).__name__
             raise Unreachable(
@@ -158,10 +160,10 @@ class ProviderClient:
 
 
 def kept_of(stored: Stored, told: Json, now_s: float) -> Stored:
-    """A context with what the provider gave, and when that ends by this machine's clock."""
+    """Store the provider's tokens in a context, with their expiry by this machine's clock."""
     token = told.get("id_token") or told.get("access_token")
     if not isinstance(token, str) or not token.isascii():
-        raise NotAllowed("the provider gave no token")
+        raise NotAllowed("the provider returned no token")
     refresh = told.get("refresh_token")
     return replace(
         stored,
@@ -172,19 +174,19 @@ def kept_of(stored: Stored, told: Json, now_s: float) -> Stored:
 
 
 def alone(name: str) -> contextlib.AbstractContextManager[None]:
-    """Hold the credential of the context `name` alone: a refresh token may be good only once."""
+    """Lock the credential of the context `name`, because a refresh token may be valid only once."""
     digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:16]
     return contexts.locked(f"refresh-{digest}.lock")
 
 
 class Renewal:
-    """The token of one login, refreshed in its own context when it ends: once, however many commands run."""
+    """The token of one login, refreshed in its own context on expiry: once, for all running commands."""
 
     def __init__(self, name: str, stored: Stored) -> None:
         self._name, self._stored = name, stored
 
     def token(self) -> str:
-        """A token that is valid now. Raises NotAllowed, Unreachable."""
+        """Return a valid token. Raises NotAllowed, Unreachable."""
         stored = self._stored
         if self._is_fresh(stored):
             return stored.token
@@ -196,7 +198,7 @@ class Renewal:
         return held.token
 
     def _held(self, kept: contexts.Contexts) -> Stored:
-        """Read the login from its context again. Raises NotAllowed where it holds another login."""
+        """Read the login from its context again. Raises NotAllowed if it holds another login."""
         held = kept.named.get(self._name)
         if held is None:
             raise NotAllowed(f"context {self._name} was removed meanwhile; {_AGAIN}")
@@ -204,7 +206,7 @@ class Renewal:
         if (held.issuer, held.client) != (ours.issuer, ours.client) or not held.is_same_login(
             ours
         ):
-            raise NotAllowed(f"context {self._name} is another login by now; {_AGAIN}")
+            raise NotAllowed(f"context {self._name} holds another login now; {_AGAIN}")
         return held
 
     def _refreshed(self, held: Stored) -> Stored:
@@ -212,7 +214,7 @@ class Renewal:
         fresh = kept_of(held, provider.refresh(held.refresh), now_s())
         before, after = contexts.subject_of(held.token), contexts.subject_of(fresh.token)
         if before and after and before != after:
-            raise NotAllowed(f"{held.issuer} gave the token of another person; {_AGAIN}")
+            raise NotAllowed(f"{held.issuer} returned the token of another person; {_AGAIN}")
 
         def write(kept: contexts.Contexts) -> contexts.Contexts:
             now = self._held(
@@ -237,7 +239,7 @@ class Renewal:
 
 
 def is_safe(address: str) -> bool:
-    """Whether nobody on the way reads what is asked there: https, or this machine."""
+    """Whether the connection is private: https, or this machine."""
     try:
         parts = urlsplit(address)
         _ = parts.port
@@ -249,7 +251,7 @@ def is_safe(address: str) -> bool:
 
 
 def _life_s(token: str, told: Json) -> float:
-    """How long a token lasts, as it says or the provider does; of a machine's clock only the pace counts."""
+    """Lifetime of a token, from the token or the provider; uses only the pace of this machine's clock."""
     lives = [_seconds(told.get("expires_in"), 300.0)]
     with contextlib.suppress(ValueError, KeyError, TypeError):
         claims = contexts.claims_of(token)
@@ -264,5 +266,5 @@ def _seconds(value: object, usual: float) -> float:
 
 
 def now_s() -> float:
-    """The time of day, in s since 1970: when a token ends is kept over runs."""
+    """Seconds since 1970: the expiry of a token is stored across runs."""
     return time.time()  # noqa: TID251 - see above

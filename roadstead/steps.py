@@ -1,9 +1,8 @@
-"""The steps of a call of the SDK, without their execution: one text for both clients.
+"""The steps of an SDK call, without their execution: one definition for both clients.
 
-A call is a generator: it yields what it asks of the hub (`Request`) and is sent the JSON that was
-answered, yields a `Pause` to let time pass, yields what it found as `Found` where it finds many things,
-and returns its result. `roadstead.client` carries the steps out at once, `roadstead.async_client` on an
-event loop.
+A call is a generator: it yields a `Request` to the hub and receives the JSON of the answer, yields a
+`Pause` to let time pass, yields each of many results as `Found`, and returns its result. `roadstead.client`
+executes the steps at once, `roadstead.async_client` on an event loop.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -20,7 +19,7 @@ PAGE: Final = 500  # what the hub gives at most at a time
 
 
 class Request(NamedTuple):
-    """One request. `repeatable`: doing it twice is doing it once, though its method does not say so.
+    """One request. `repeatable`: idempotent, although its method is not.
 
     `timeout_s` is for this request; None: the client's.
     """
@@ -36,19 +35,19 @@ class Request(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Let so many seconds pass."""
+    """Wait this number of seconds."""
 
     seconds: float
 
 
 class Found(NamedTuple, Generic[T]):
-    """One of the things that were found."""
+    """One of many results."""
 
     item: T
 
 
 class EventStream(NamedTuple, Generic[T]):
-    """A stream of server-sent events, and what is made of the data of each."""
+    """A stream of server-sent events, and a parser for the data of each."""
 
     path: str
     query: Query
@@ -70,16 +69,16 @@ def items(ask: Request, kind: type[R]) -> Steps[list[R]]:
 
 
 def pages(path: str, filters: Query, kind: type[R], limit: int | None = None) -> Flow[R]:
-    """Records of page after page, at most `limit`. Raises ValueError where that is negative."""
+    """Records of page after page, at most `limit`. Raises ValueError if that is negative."""
     yield from counted_pages(path, filters, kind, limit)
 
 
 def counted_pages(
     path: str, filters: Query, kind: type[R], limit: int | None = None
 ) -> Generator[Request | Pause | Found[R], Json, int]:
-    """`pages`, which returns how many it has found."""
+    """`pages`, which returns the number of results."""
     if limit is not None and limit < 0:
-        raise ValueError(f"limit is {limit}: none is negative")
+        raise ValueError(f"limit is {limit}: it must not be negative")
     left, token, count = limit, "", 0
     while left is None or left > 0:
         page = PAGE if left is None else min(PAGE, left)
@@ -93,12 +92,12 @@ def counted_pages(
         if not token:
             break
         if token == before:
-            raise Malformed("its list goes on where it went on before")
+            raise Malformed("its list continues at the same place as before")
     return count
 
 
 def items_of(answer: Json) -> list[Json]:
-    """The items of a list. Raises Malformed where there are none."""
+    """The items of a list. Raises Malformed if there are none."""
     found = answer.get("items")
     if not isinstance(found, list):
         raise Malformed("its list has no items")

@@ -1,7 +1,7 @@
-"""HTTP to one hub over kept connections, by httpx: loaded by the first `Client`, not with the SDK.
+"""HTTP to one hub over kept connections, with httpx: loaded by the first `Client`, not with the SDK.
 
-`roadstead.retries` says what is sent again. Proxies, redirects and `.netrc` are none of its business:
-a token goes to the hub that it was given for.
+`roadstead.retries` decides about retries. Ignores proxies, redirects and `.netrc`: a token goes only to the
+hub that it was given for.
 """
 
 import contextlib
@@ -23,14 +23,13 @@ QUIET_S: Final = 60.0  # of a stream, which says something every few seconds
 _KEPT_S: Final = 60.0
 # What OpenSSL says of a certificate (X509_V_ERR_…), in words that tell what to do.
 _NO_AUTHORITY: Final = (
-    "no authority that is trusted here has signed it; "
-    "name the hub's CA by --ca FILE or ROADSTEAD_CA"
+    "no trusted CA has signed it; name the hub's CA with --ca FILE or ROADSTEAD_CA"
 )
 _FAULTS: Final = {
     9: "it is not valid yet: compare the clocks",
-    10: "it has expired: the hub's administrator renews it",
+    10: "it has expired: the hub's administrator has to renew it",
     **dict.fromkeys((2, 18, 19, 20, 21), _NO_AUTHORITY),
-    **dict.fromkeys((62, 64), "it is of another host; use a name that it is made out to"),
+    **dict.fromkeys((62, 64), "it is for another host; use a name in the certificate"),
 }
 _DIED: Final = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
 
@@ -47,12 +46,12 @@ class Transport:
         self._http.close()
 
     def answer(self, ask: Request) -> Json:
-        """The JSON object that the hub answers. Raises errors of `roadstead.errors`."""
+        """Return the JSON object of the hub's answer. Raises errors of `roadstead.errors`."""
         refuse_closed(self._http)
         return self._address.decode(send(ask, self._send))
 
     def follow(self, follow: EventStream[T]) -> Stream[T]:
-        """The stream, open. Raises errors of `roadstead.errors`."""
+        """Return the open stream. Raises errors of `roadstead.errors`."""
         refuse_closed(self._http)
         with translated_errors(self._address):
             answer = self._http.send(
@@ -71,7 +70,7 @@ class Transport:
 
 
 class _OpenStream(Stream[T]):
-    """A stream over a connection that it has for itself."""
+    """A stream with its own connection."""
 
     def __init__(self, answer: httpx.Response, follow: EventStream[T], address: Address) -> None:
         self._answer, self._address = answer, address
@@ -81,7 +80,7 @@ class _OpenStream(Stream[T]):
         return next(self._items)
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         self._items.close()
         self._answer.close()
 
@@ -94,9 +93,9 @@ class _OpenStream(Stream[T]):
 
 
 def options(address: Address, timeout_s: float) -> dict[str, Any]:
-    """What a client of httpx is made with, blocking or not. Raises ValueError for a time that is none."""
+    """The arguments of an httpx client, blocking or not. Raises ValueError for an invalid timeout."""
     if not timeout_s > 0:
-        raise ValueError(f"timeout_s is {timeout_s:g}: give seconds, more than 0")
+        raise ValueError(f"timeout_s is {timeout_s:g}: use seconds, more than 0")
     return {
         "verify": _trust(address),
         "trust_env": False,
@@ -108,13 +107,13 @@ def options(address: Address, timeout_s: float) -> dict[str, Any]:
 
 
 def refuse_closed(http: httpx.Client | httpx.AsyncClient) -> None:
-    """Raise RoadsteadError where the client has been closed."""
+    """Raise RoadsteadError if the client has been closed."""
     if http.is_closed:
-        raise RoadsteadError("this client is closed: make another one")
+        raise RoadsteadError("this client is closed: create another one")
 
 
 def request_arguments(address: Address, ask: Request, timeout_s: float) -> dict[str, Any]:
-    """The arguments of `httpx.Client.request` for this."""
+    """The arguments of `httpx.Client.request` for this request."""
     return {
         "method": ask.method,
         "url": address.url(ask.path, ask.query),
@@ -133,13 +132,13 @@ def events_request(
 
 
 def response_of(answer: httpx.Response) -> Response:
-    """An answer that was read, without httpx."""
+    """A fully read answer, without httpx."""
     return Response(answer.status_code, answer.headers, answer.content)
 
 
 @contextlib.contextmanager
 def translated_errors(address: Address) -> Iterator[None]:
-    """Failures of httpx, and of reading what came over it, as errors of `roadstead.errors`."""
+    """Convert failures of httpx, and of reading its answers, to errors of `roadstead.errors`."""
     try:
         yield
     except _DIED as failure:
@@ -151,7 +150,7 @@ def translated_errors(address: Address) -> Iterator[None]:
 
 
 def _certificate_fault(failure: BaseException) -> str:
-    """What is wrong with the certificate, if that is what a connection failed for; else ""."""
+    """The certificate error, if a connection failed for that; else ""."""
     found: BaseException | None = failure
     while found is not None and not isinstance(found, ssl.SSLCertVerificationError):
         found = found.__cause__ or found.__context__
@@ -159,14 +158,14 @@ def _certificate_fault(failure: BaseException) -> str:
 
 
 def _trust(address: Address) -> ssl.SSLContext:
-    """What a certificate is checked against: the CA that was named, else the machine's authorities.
+    """The trust store for certificates: the named CA, else the machine's CAs.
 
-    Raises WrongAddress where the file of the CA can not be used.
+    Raises WrongAddress if the CA file is unusable.
     """
     if address.is_secure:
         try:
             return ssl.create_default_context(cafile=address.ca or None)
         except OSError as failure:  # ssl.SSLError too
-            why = failure.strerror or "no certificate in PEM can be read there"
+            why = failure.strerror or "it contains no PEM certificate"
             raise WrongAddress(f"the CA of the hub, {address.ca}: {why}") from failure
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used; loading authorities takes time

@@ -1,1 +1,1 @@
-"""What hub and agent must agree on: quantities, kinds, messages, the Kubernetes seam. Small and boring."""
+"""Common ground of hub and agent: quantities, kinds, messages, the Kubernetes seam. Small and boring."""

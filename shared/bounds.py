@@ -1,4 +1,4 @@
-"""How much one body may hold, and a count that costs nothing but a look at its bytes.
+"""Limits of one body, with a count that only scans its bytes.
 
 Size alone bounds little: a megabyte of `{},{},…` becomes a hundred megabytes of objects. So values are
 counted before any is built, slice by slice, so that no single step takes longer than a millisecond.
@@ -6,18 +6,33 @@ counted before any is built, slice by slice, so that no single step takes longer
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import BinaryIO, Final
 
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 _SLICE: Final = 1 << 16  # bytes looked at in one step
 _BACKSLASH: Final = b"\\"
+FILE_BYTES: Final = 256 << 20  # of one file, or of standard input, that a command reads
+
+
+class FileTooLarge(ValueError):
+    """A file, or a device that never ends, has more bytes than are read."""
+
+
+def read_whole(stream: BinaryIO, most: int = FILE_BYTES) -> bytes:
+    """All of a stream, part by part. Raises FileTooLarge."""
+    found = bytearray()
+    while part := stream.read(1 << 20):
+        found += part
+        if len(found) > most:
+            raise FileTooLarge(f"more than {most >> 20} MiB")
+    return bytes(found)
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is read of one body. Sizes in bytes; `nodes` are values: objects, lists, texts, numbers."""
+    """Limits on reading one body. Sizes in bytes; `nodes` are values: objects, lists, texts, numbers."""
 
     document_bytes: int = 1 << 20
     document_nodes: int = 100_000
@@ -53,7 +68,7 @@ def too_many_nodes(most: int) -> Rejected:
 
 
 def has_more_nodes(text: bytes, most: int) -> bool:
-    """Whether a JSON text may hold more than `most` values; an empty list or object counts twice.
+    """True if a JSON text may hold more than `most` values; an empty list or object counts twice.
 
     Counts commas and opening brackets outside of strings, and stops once there are enough.
     """
@@ -68,7 +83,7 @@ def has_more_nodes(text: bytes, most: int) -> bool:
 
 
 def _outside_strings(text: bytes) -> Iterator[bytes]:
-    """What stands outside of strings, slice by slice."""
+    """The text outside of strings, slice by slice."""
     at, inside = 0, 0
     while at < len(text):
         end = at + _SLICE

@@ -17,7 +17,7 @@ PIN_LENGTH = 43  # characters
 
 
 def read_certificates(pem: bytes) -> list[x509.Certificate]:
-    """The certificates of a PEM text, in its order. Raises ValueError where there is none to be read."""
+    """The certificates of a PEM text, in its order. Raises ValueError if there is none."""
     return x509.load_pem_x509_certificates(pem)
 
 
@@ -34,7 +34,7 @@ def select_pinned(pem: bytes, pins: Collection[str]) -> bytes:
 
 
 def is_of(chain: Sequence[x509.Certificate], bundle: bytes) -> bool:
-    """Whether a bundle of authorities has one that signed some certificate of the chain."""
+    """True if a bundle of authorities has one that signed some certificate of the chain."""
     return any(
         each in chain or any(_signed(each, lower) for lower in chain)
         for each in read_certificates(bundle)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-# Goes on while the machine is suspended, as leases held elsewhere do; CLOCK_MONOTONIC stands still.
+# Continues while the machine is suspended, like leases held elsewhere; CLOCK_MONOTONIC stops.
 _SINCE_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -58,7 +58,7 @@ class SteadyClock:
 
     def __init__(self, base: Clock) -> None:
         self._base = base
-        self._lock = threading.Lock()  # transactions ask from threads of their own
+        self._lock = threading.Lock()  # transactions read it from their own threads
         self._now, self._at = base.now(), base.monotonic()
 
     def now(self) -> dt.datetime:
@@ -130,7 +130,7 @@ class _Shifted:
 
 
 class ManualClock:
-    """A clock that stands still until `advance` moves it."""
+    """A clock that moves only by `advance`."""
 
     def __init__(self, start: dt.datetime | None = None) -> None:
         self._start = start or dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

@@ -1,4 +1,4 @@
-"""How this project's processes set Python's cycle collector.
+"""Configures Python's cycle collector for this project's processes.
 
 Manifests and rows are trees without cycles; reference counting frees them. Left as it is, the
 collector walks imported modules and whole caches over and over: half of the CPU that a job costs.
@@ -20,8 +20,8 @@ def spare_the_collector() -> None:
 def collector_at_rest() -> Iterator[None]:
     """Build something large that stays, without its being walked again and again, then or later.
 
-    Walking a million rows stops every thread for a second. What is built must have no cycles: nothing
-    but its last reference frees it.
+    Walking a million rows stops every thread for a second. Objects built here must have no cycles: only
+    their last reference frees them.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -6,6 +6,7 @@ that there is nothing to write.
 """
 
 import datetime as dt
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -16,6 +17,7 @@ LONGEST_MESSAGE: Final = 32768
 TRUE: Final = "True"
 
 
+@functools.lru_cache(maxsize=256)  # one instant is written for each cluster of a placement
 def rfc3339(moment: dt.datetime) -> str:
     """A time as Kubernetes writes it: UTC, whole seconds, `Z`."""
     return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -27,7 +29,7 @@ def find(conditions: Iterable[Mapping[str, Any]] | None, kind: str) -> Mapping[s
 
 
 def is_true(conditions: Iterable[Mapping[str, Any]] | None, kind: str) -> bool:
-    """Whether there is a condition of this type with status True."""
+    """True if there is a condition of this type with status True."""
     found = find(conditions, kind)
     return found is not None and found.get("status") == TRUE
 

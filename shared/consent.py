@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from shared.labels import ACCEPT
+from shared.labels import ACCEPT, ACCEPT_TOKENS
 
 NOT_ACCEPTED: Final = "NotAccepted"  # the reason of work whose namespace does not accept the hub
 REPLACED: Final = (
@@ -11,6 +11,8 @@ REPLACED: Final = (
 CREATE_FORBIDDEN: Final = (
     "CreateForbidden"  # the reason of a Job that the agent's account may not create there
 )
+# The reason of work whose pods ask for a token that its namespace does not give.
+NO_TOKEN: Final = "TokenNotAllowed"  # noqa: S105  # a reason
 CLOSED: Final = frozenset({NOT_ACCEPTED, REPLACED})  # states of namespaces that take nothing
 MOST_NAMES: Final = 2000  # namespaces that the hub asks agents about
 
@@ -20,8 +22,13 @@ def accept_command(target: str, hub_id: str) -> str:
     return f"kubectl label {target} {ACCEPT}={hub_id}"
 
 
+def tokens_command(namespace: str) -> str:
+    """The command by which a member's people let pods of a hub have tokens in a namespace of theirs."""
+    return f"kubectl label namespace {namespace} {ACCEPT_TOKENS}=true"
+
+
 def refused(namespace: str, state: str, hub_id: str) -> str:
-    """Why a namespace of a member takes nothing of a hub, and the command that changes it."""
+    """The reason why a namespace of a member accepts nothing of a hub, and the command that changes it."""
     command = accept_command(f"namespace {namespace}", hub_id)
     if state == REPLACED:
         return f"{replaced(namespace)}, or accept what it holds: {command}"
@@ -29,7 +36,7 @@ def refused(namespace: str, state: str, hub_id: str) -> str:
 
 
 def replaced(namespace: str) -> str:
-    """What stands against a namespace that was created for an earlier one of its name."""
+    """The reason against a namespace that was created for an earlier one of its name."""
     return (
         f"namespace {namespace} was created there for an earlier namespace {namespace} of the hub and may "
         "hold what that left; delete it there"

@@ -1,4 +1,4 @@
-"""What to install where a part of Roadstead is started without the packages that it needs."""
+"""Names the packages to install if a part of Roadstead is started without them."""
 
 import sys
 from typing import NoReturn

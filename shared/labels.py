@@ -46,6 +46,13 @@ USER_ANNOTATIONS = frozenset(
     )
 )
 
+# On the Jobs of a CronJob whose schedule the hub keeps: its name.
+CRON_JOB = "roadstead.dev/cron-job"
+# On the same: the scheduled time, as Kubernetes writes it.
+CRON_JOB_TIME = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+HUB_ANNOTATIONS = frozenset(
+    {CRON_JOB, CRON_JOB_TIME}
+)  # that the hub writes into manifests of jobs
 PER_OBJECT = "roadstead.dev/per-object"
 AFTER = "roadstead.dev/after"
 RETRY = "roadstead.dev/retry"

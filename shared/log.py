@@ -1,13 +1,16 @@
 """Logging for every process: structured events to standard error, secrets left out.
 
-`configure` is called once by a composition root; modules take `structlog.get_logger()`. Standard
-library loggers (uvicorn, SQLAlchemy) go the same way.
+`configure` is called once by a composition root; modules take `structlog.get_logger()`. Their lines go
+straight to the stream: by way of the standard library each cost twice the CPU. Loggers of the standard
+library (uvicorn, SQLAlchemy) get the same form.
 """
 
+import contextlib
 import functools
 import logging
 import re
 import sys
+import threading
 from collections.abc import Mapping, MutableMapping
 from typing import Any, Final, Literal, TextIO
 
@@ -41,16 +44,13 @@ def configure(level: str = "info", fmt: Format = "text", stream: TextIO | None =
         redact,
     ]
     renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer()
-        if fmt == "json"
-        else structlog.processors.LogfmtRenderer(
-            key_order=["timestamp", "level", "event"], bool_as_flag=False
-        )
+        structlog.processors.JSONRenderer() if fmt == "json" else _line
     )
+    lines = _Lines(out)
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_number(level)),
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        logger_factory=lambda *_: lines,
         cache_logger_on_first_use=False,
     )
     sink = logging.StreamHandler(out)
@@ -65,6 +65,37 @@ def configure(level: str = "info", fmt: Format = "text", stream: TextIO | None =
     root.setLevel(_number(level))
     for chatty in _CHATTY:  # a line per request is no news
         logging.getLogger(chatty).setLevel(max(_number(level), logging.WARNING))
+
+
+class _Lines:
+    """Writes lines as they are rendered; a closed stream or a full disk stops no work."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._one = threading.Lock()  # at a time: lines of several threads do not mix
+
+    def msg(self, line: str) -> None:
+        with self._one, contextlib.suppress(OSError, ValueError):  # a full disk; a closed stream
+            self._out.write(f"{line}\n")
+            self._out.flush()
+
+    debug = info = warning = error = critical = msg
+
+
+_LOGFMT: Final = structlog.processors.LogfmtRenderer(
+    key_order=["timestamp", "level", "event"], bool_as_flag=False
+)
+
+
+def _line(logger: Any, method: str, event: Event) -> str:
+    """One line of text, in which control and formatting characters of others are written as escapes.
+
+    It ends up on terminals: texts of members and requests neither steer them nor begin a line.
+    """
+    line = _LOGFMT(logger, method, event)
+    if line.isprintable():
+        return line
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
 
 
 def level_of(environ: Mapping[str, str], default: str = "info") -> str:
@@ -112,7 +143,7 @@ def _may_hold_bearer(text: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)  # the keys of a program's own lines are few
 def is_secret_key(key: str) -> bool:
-    """Whether values under this key are to be hidden; `token_id` and `secret_name` are not."""
+    """True if values under this key must be hidden; `token_id` and `secret_name` are not."""
     return _SECRET_KEY.search(key) is not None and _PLAIN_KEY.search(key) is None
 
 

@@ -1,4 +1,4 @@
-"""How far a container's log was read, so that it goes on there and no line comes twice. Pure.
+"""The read position of a container's log, to resume without repeated lines. Pure.
 
 A kubelet can be asked for lines from a whole second on, no finer: what it tells again is known by its
 instant, and by how many lines of that instant were read.
@@ -23,12 +23,12 @@ class LogPlace:
         return since_of(self.at) if self.at else ""
 
     def resume(self) -> None:
-        """What is read next begins at this place or before it."""
+        """The position, or an earlier one, at which the next read begins."""
         if self.at:
             self._again = self.at, self._count
 
     def is_new(self, at: str) -> bool:
-        """Whether the next line, written at this instant, was not read before. Lines come in their order."""
+        """True if the next line, written at this instant, was not read before. Lines come in their order."""
         if self._again is not None and self._was_read(at):
             return False
         if at:

@@ -4,7 +4,9 @@ A controller is what a tick does; when it runs, how it survives and how it ends 
 """
 
 import asyncio
+import traceback
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import structlog
 
@@ -14,13 +16,26 @@ from shared.clock import Clock
 _log = structlog.get_logger()
 
 _REST = 2  # times what a turn took
+_SHOWN_FRAMES = 4
 
 Tick = Callable[[], Awaitable[float | None]]
 Observer = Callable[[str, float, BaseException | None], None]
 
 
 def unobserved(name: str, seconds: float, fault: BaseException | None) -> None:
-    """Nobody measures."""
+    """No-op meter."""
+
+
+def log_failure(loop: str, times: int, fault: BaseException) -> None:
+    """Log a turn that failed, the `times`-th one after the other, with the lines of code."""
+    text = f"{type(fault).__name__}: {fault}"[:500]
+    _log.warning("turn failed", loop=loop, times=times, fault=text, at=place_of(fault))
+
+
+def place_of(fault: BaseException) -> str:
+    """The innermost lines of code that a fault passed, the last first: `commit.py:84 < turn.py:244`."""
+    frames = traceback.extract_tb(fault.__traceback__)[-_SHOWN_FRAMES:]
+    return " < ".join(f"{Path(each.filename).name}:{each.lineno}" for each in reversed(frames))
 
 
 class Loop:
@@ -29,8 +44,8 @@ class Loop:
     After a long turn it rests twice as long as the turn took, at most `most_rest_s`: a busy loop leaves
     two thirds of the time to others and finds more to do at once.
     A tick may return the seconds until it wants the next turn (0: at once). An exception in a tick
-    ends that turn only: the loop backs off and goes on. `observe` is told of each turn: the loop's
-    name, the seconds it took, and what it raised.
+    ends that turn only: the loop backs off and goes on. `observe` is called after each turn: the loop's
+    name, the seconds it took, and its exception.
     """
 
     def __init__(
@@ -78,7 +93,7 @@ class Loop:
                 await self._wait(wanted)
 
     async def _turn(self) -> tuple[float | None, float]:
-        """What the tick wants, and the seconds it took."""
+        """The result of the tick, and the seconds it took."""
         if self._stopping:
             return None, 0.0
         self._news.clear()
@@ -93,8 +108,7 @@ class Loop:
         return wanted, took
 
     def _failed(self, times: int, fault: BaseException, _wait_s: float) -> None:
-        text = f"{type(fault).__name__}: {fault}"[:500]
-        _log.warning("turn failed", loop=self.name, times=times, fault=text)
+        log_failure(self.name, times, fault)
 
     async def _wait(self, seconds: float) -> None:
         """Until there is news, at most `seconds`."""

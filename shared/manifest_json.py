@@ -96,7 +96,7 @@ class _Cutter:
         return spans
 
     def end_of(self, at: int) -> int:
-        """Where the value at `at` ends; the cutter stands there then."""
+        """The end of the value at `at`; the cutter is there afterwards."""
         try:
             end = self._decoded(at)
             if end is None and self._from != at:
@@ -117,7 +117,7 @@ class _Cutter:
             raise self._malformed("Extra data", at)
 
     def _decoded(self, at: int) -> int | None:
-        """Where the value at `at` ends, or None where the window may have cut it off."""
+        """The end of the value at `at`, or None if the window may have cut it off."""
         cut = self._from + len(self._window) < len(self._text)
         try:
             _, end = _DECODER.raw_decode(self._window, at - self._from)

@@ -129,7 +129,7 @@ def _or_refusal(line: bytes, bounds: Bounds, max_depth: int) -> Any | Rejected:
 
 
 def read_bounded(text: bytes, bounds: Bounds = _UNSAID, max_depth: int = MAX_DEPTH) -> Any:
-    """`read_json` of one document within `bounds`; raises BodyTooLarge and TooManyValues besides."""
+    """`read_json` of one document within `bounds`; also raises BodyTooLarge and TooManyValues."""
     bounds.check_document(text)
     return read_json(text, max_depth)
 
@@ -168,7 +168,7 @@ def _items(document: Any) -> list[Any]:
 
 
 def media_type_of(content_type: str) -> str:
-    """The media type. Raises `Rejected` where another character set is said than the one that is read."""
+    """The media type. Raises `Rejected` if another character set is declared than the one that is read."""
     media_type, _, parameters = content_type.lower().partition(";")
     for each in parameters.split(";"):
         name, _, value = each.partition("=")
@@ -184,7 +184,7 @@ def _refuse_media_type(content_type: str, known: frozenset[str]) -> NoReturn:
 
 
 def _is_plainly_fine(body: bytes, value: Any, max_depth: int) -> bool:
-    r"""Whether counting proves that there is no duplicate key, no NUL and no excess of nesting.
+    r"""True if counting proves that there is no duplicate key, no NUL and no excess of nesting.
 
     A key that is lost takes a colon with it. Colons within strings are the same in the body and in
     the value printed again, once `\u` is ruled out. So equal counts mean that no key was lost. NUL

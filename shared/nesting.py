@@ -13,7 +13,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def is_deeper_than(value: Any, limit: int) -> bool:
-    """Whether lists and objects are nested in one another more than `limit` times."""
+    """True if lists and objects are nested more than `limit` deep."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(limit):
         level = [
@@ -28,7 +28,7 @@ def is_deeper_than(value: Any, limit: int) -> bool:
 
 
 def depth_of_text(text: str, enough: int) -> int:
-    """How deep brackets are nested in a JSON text, strings left out; stops beyond `enough`."""
+    """The depth of brackets in a JSON text, strings left out; stops beyond `enough`."""
     depth = deepest = 0
     for token in _TOKEN.finditer(text):
         start = text[token.start()]

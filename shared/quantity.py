@@ -137,7 +137,7 @@ def readable(amount: str) -> str:
 
 
 def equal(a: object, b: object) -> bool:
-    """Whether two texts mean the same quantity (`1` and `1000m`); texts that are none compare as is."""
+    """True if two texts mean the same quantity (`1` and `1000m`); others compare literally."""
     if a == b and type(a) is type(b):
         return True
     if not isinstance(a, str | int | float) or not isinstance(b, str | int | float):
@@ -183,7 +183,7 @@ def shown(text: object) -> str:
 
 
 class _NotReadError(Exception):
-    """Why a text is no quantity; becomes `Rejected` once the field is known."""
+    """The reason why a text is no quantity; becomes `Rejected` once the field is known."""
 
     def __init__(self, code: RejectCode, detail: str) -> None:
         super().__init__(detail)

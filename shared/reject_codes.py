@@ -56,6 +56,7 @@ class RejectCode(StrEnum):
     CLUSTER_NOT_EMPTY = "ClusterNotEmpty", 409
     HUB_ROLLED_BACK = "HubRolledBack", 409
     JOB_WAITS = "JobWaits", 409
+    KIND_IN_USE = "KindInUse", 409
     LOGS_OFF = "LogsOff", 409
     MANIFEST_AWAITED = "ManifestAwaited", 409
     NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty", 409

@@ -1,4 +1,4 @@
-"""A Job once more: its manifest as it was received, under another name.
+"""A copy of a Job: its original manifest, under another name.
 
 Used by `roadstead jobs resubmit` and by the page: both submit the copy like any other Job.
 """
@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from shared.generated import is_generated
-from shared.labels import AFTER, SUBMITTED_BY
+from shared.labels import AFTER, CRON_JOB, CRON_JOB_TIME, SUBMITTED_BY
 
 Json = dict[str, Any]
 _AGAIN: Final = re.compile(r"(.+)-r(\d{1,6})")
 _LONGEST: Final = 63
 _HIDDEN: Final = "[hidden]"  # what the hub shows in place of what somebody may not see
 # What an API server adds to a Job for itself, and says of its pods.
+_OF_THE_HUB: Final = (SUBMITTED_BY, CRON_JOB, CRON_JOB_TIME)  # a copy has no scheduled time
 _OF_THE_SERVER: Final = ("selector", "manualSelector", "managedBy", "suspend")
 
 
@@ -28,7 +29,7 @@ def copy_of(manifest: Json, name: str) -> Json:
         spec["template"] = {**template, "metadata": _own(template["metadata"])}
     metadata = {k: v for k, v in manifest["metadata"].items() if k != "ownerReferences"}
     if isinstance(notes := metadata.get("annotations"), dict):
-        metadata["annotations"] = {k: v for k, v in notes.items() if k != SUBMITTED_BY}
+        metadata["annotations"] = {k: v for k, v in notes.items() if k not in _OF_THE_HUB}
     return {**manifest, "metadata": {**_own(metadata), "name": name}, "spec": spec}
 
 

@@ -1,10 +1,11 @@
-"""What of a manifest is not for everybody: contents of Secrets, and values of environment variables. Pure.
+"""Redaction of manifests: contents of Secrets, and values of environment variables. Pure.
 
 Functions give copies; what has nothing to hide is given back as it is.
 """
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -12,6 +13,14 @@ HIDDEN: Final = "[hidden]"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _CONTENTS: Final = ("data", "stringData")
 _PLAIN: Final = frozenset({"apiVersion", "kind", "metadata", "type", "status", "origin"})
+# Fields of operators: SparkApplication's envVars, sparkConf and hadoopConf; Ray's others.
+_VARIABLES: Final = frozenset({"envVars"})
+_SETTINGS: Final = frozenset({"sparkConf", "hadoopConf", "rayStartParams"})
+_SECRET_SETTING: Final = re.compile(
+    r"driverEnv\.|executorEnv\.|secret|passw|token|credential|key", re.IGNORECASE
+)
+_DOCUMENTS: Final = frozenset({"serveConfigV2", "runtimeEnvYAML"})  # YAML with env_vars
+_PASSWORDS: Final = frozenset({"redisPassword", "redisUsername"})
 Digest = Callable[[bytes], str]
 
 
@@ -30,13 +39,29 @@ def without_secrets(value: Any, digest: Digest) -> Any:
 
 
 def without_env(value: Any) -> Any:
-    """`value` with the values of all environment variables hidden: those given as text, in any `env` list."""
+    """`value` with the values of all environment variables hidden: those given as text, in any `env` list.
+
+    Also where operators have them: maps of variables, settings by name, and documents in a string.
+    """
     if isinstance(value, dict):
-        return {
-            name: _hidden_env(each) if name == "env" else without_env(each)
-            for name, each in value.items()
-        }
+        return {name: _without_env(name, each) for name, each in value.items()}
     return [without_env(each) for each in value] if isinstance(value, list) else value
+
+
+def _without_env(name: str, value: Any) -> Any:
+    if name == "env":
+        return _hidden_env(value)
+    if name in _DOCUMENTS and isinstance(value, str):
+        return HIDDEN
+    if name in _VARIABLES and isinstance(value, dict):
+        return dict.fromkeys(value, HIDDEN)
+    if name in _SETTINGS and isinstance(value, dict):
+        return {
+            key: HIDDEN if _SECRET_SETTING.search(key) else each for key, each in value.items()
+        }
+    if name in _PASSWORDS and isinstance(value, dict) and "value" in value:
+        return {**value, "value": HIDDEN}
+    return without_env(value)
 
 
 def is_secret(manifest: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""One YAML document, built from the events of a parser: plain values, no more of them than a bound.
+"""One YAML document, built from the events of a parser: plain values, up to a limit.
 
 An alias stands for a copy of what its anchor names, `<<` merges what it stands for into its object, where
 keys that are written there come first. Both are bounded before anything is copied.

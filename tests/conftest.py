@@ -83,8 +83,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Workers share one stem: loading modules costs CPU seconds."""
-    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+    """A run has one stem, with workers or without: loading modules costs CPU seconds."""
+    if not hasattr(config, "workerinput"):
         stem.share()
 
 

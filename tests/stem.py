@@ -2,8 +2,8 @@
 
 Loading modules costs 3 CPU seconds per start. A stem loads them once, and forks a template
 (`roadstead/cli/template.py`) for each worker, and for each `roadstead up` that runs as a fork.
-Tests of how a process starts run the command instead. The process that starts workers shares one stem among
-them (`share`); where there are no workers, the test process has its own.
+Tests of how a process starts run the command instead. A run of tests has one stem, which its workers share
+(`share`).
 
     test ──Forks──► template ──► roadstead up ──Forks──► template ──► hub, agents, simulators
                        ▲                                    ▲
@@ -113,8 +113,22 @@ def run(
     return subprocess.CompletedProcess([module, *arguments], code, *told)
 
 
+def put_on_path(folder: Path, name: str, module: str) -> None:
+    """Write the program `name`, which runs the `main` of `module` as a fork, for shells that type a lot."""
+    client = f"{sys.executable} -IS {REPOSITORY / 'tests/on_path.py'}"
+    told = f"{launcher().address[1:]} {name} {module}"
+    program = folder / name
+    program.write_text(f'#!/bin/sh\nexec {client} {told} "$@"\n')
+    program.chmod(0o755)
+
+
 def share() -> None:
-    """From now on the children of this process use one stem, which starts when one of them first asks."""
+    """From now on this process and its children use one stem, which starts when one of them first asks.
+
+    Once is enough: mutmut runs pytest several times in one process.
+    """
+    if os.environ.get(_SHARED_BY) == str(os.getpid()):
+        return
     listening = _listen(os.getpid())
     os.environ[_SHARED_BY] = str(os.getpid())
     threading.Thread(target=_begin_when_asked, args=(listening,), daemon=True, name="stem").start()
@@ -122,10 +136,10 @@ def share() -> None:
 
 @functools.cache
 def launcher() -> "_Launcher":
-    """What starts templates in this process; its own stem starts with the first call."""
-    parent = os.getppid()
-    if os.environ.get(_SHARED_BY) == str(parent):
-        return _Launcher(_address(parent))
+    """Starts templates in this process: of the shared stem, or of one that the first call starts."""
+    for pid in (os.getpid(), os.getppid()):
+        if os.environ.get(_SHARED_BY) == str(pid):
+            return _Launcher(_address(pid))
     with _listen(os.getpid()) as listening:
         _begin(listening)
     return _Launcher(_address(os.getpid()))
@@ -179,10 +193,10 @@ class _Launcher:
     """Asks a stem for templates."""
 
     def __init__(self, address: str) -> None:
-        self._at = address
+        self.address = address
 
     def __call__(self, folder: Path, line: socket.socket, log: BinaryIO) -> forks.Running:
-        return _ask(self._at, line, log)
+        return _ask(self.address, line, log)
 
 
 class _Template:
@@ -228,7 +242,7 @@ def main() -> None:
 def _load_later_needed() -> None:
     """Import what parts and verbs import when they are first asked; a fork would do so each time."""
     verbs = {f"roadstead.cli.{module}" for module, _, _ in root.VERBS.values()}
-    for module in (*_NEEDED_LATER, *sorted(verbs), "tests.typed"):
+    for module in (*_NEEDED_LATER, *sorted(verbs), "tests.typed", "tests.on_path"):
         importlib.import_module(module)
 
 

@@ -1,1 +1,1 @@
-"""What to do next about one work: rules without input or output."""
+"""The next step for one work: rules without input or output."""

@@ -8,7 +8,9 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agent.objects.facts import Object, epoch_of, is_unstarted
+from agent.objects.facts import Object, epoch_of, finished, is_unstarted
+from agent.objects.holds import JOB, JOB_HOLD, Hold
+from agent.objects.readings import Reading, version_of
 from shared.wire.agent_v1 import Order, Phase
 from shared.wire.namespaces import NAMESPACE_NOT_EMPTY
 
@@ -83,7 +85,36 @@ class Seen:
     compared_at: float | None = None  # when an object that is only compared was last, and how:
     comparison: Comparison = Comparison()
     kept: str = ""  # why a withdrawn namespace stays in the member
+    hold: Hold | None = JOB_HOLD  # how the job's object is held; None: the hub has not told
+    reading: Reading | None = None  # what the definition of its kind says of it; of no Job
     make_room: bool = False  # a newer job of the same name needs the place of this ended one
+
+    def ended(self) -> dt.datetime | None:
+        """When the job ended, as its object says; None: it has not, or that is not known."""
+        live, reading = self.live, self.reading
+        if live is None:
+            return None
+        if (live.get("apiVersion"), live.get("kind")) == JOB:
+            return finished(live)
+        mine = reading is not None and reading.object_uid == live["metadata"].get("uid")
+        return reading.ended_at if reading is not None and mine else None
+
+    def failed_pods(self) -> int:
+        """Count the pods that must have failed, as the object says: at most one of a kind that is no Job."""
+        live, reading = self.live, self.reading
+        if live is None:
+            return 0
+        if (live.get("apiVersion"), live.get("kind")) == JOB:
+            return (live.get("status") or {}).get("failed") or 0
+        mine = reading is not None and reading.object_uid == live["metadata"].get("uid")
+        return int(mine and reading is not None and reading.result == "Failed")
+
+    def is_unread(self) -> bool:
+        """Tell if it is still to be read if this version of the object has ended; never of a Job."""
+        live, reading = self.live, self.reading
+        if live is None or (live.get("apiVersion"), live.get("kind")) == JOB:
+            return False
+        return reading is None or (reading.object_uid, reading.version) != version_of(live)
 
     def order(self, order: Order) -> None:
         """What the hub says of an object that nothing desires."""

@@ -1,4 +1,6 @@
-"""What to do about one Job: created unstarted, started by its uid, let go when the hub has its end. Pure.
+"""The next step for a job's object: created unstarted, started by its uid, let go when the hub has its end.
+
+Pure. The object is a Job, or of another kind that is held as the work's rule says (`agent.objects.holds`).
 
 The rules and why nothing runs twice: docs/explain/exactly-once.md. In short: a POST, however late it
 lands, starts nothing; a start names the uid of an object that was seen, so it dies with that object;
@@ -19,14 +21,13 @@ from agent.decide.decision import (
     troubled,
 )
 from agent.decide.member_queue import take_back
-from agent.decide.plain_objects import removal
+from agent.decide.plain_objects import removal, unread, unserved
 from agent.objects.facts import (
-    JOB,
     Object,
     epoch_of,
-    finished,
     is_deleting,
     is_held_by_us,
+    is_of_job,
     is_unstarted,
     never_ran,
     outdated,
@@ -49,7 +50,7 @@ def decide_job(work: Work, seen: Seen, moment: Moment) -> Decision:
     if work.action == "Withdraw" and _never_started(work, seen):
         return Decision("Gone", unstarted=True)
     if not moment.synced:
-        return OBSERVING
+        return OBSERVING if work.kind_rule is None or work.seen else unread(work, moment)
     if live is not None and epoch_of(live) > work.epoch:
         return _newer(work, live, seen, moment)
     if live is not None and epoch_of(live) < work.epoch:
@@ -96,7 +97,7 @@ def decide_orphan(seen: Seen, moment: Moment) -> Decision:
 
 
 def _remove_object(live: Object, seen: Seen, moment: Moment) -> Decision:
-    """An orphan that is no Job: deleted if the agent created it, else released."""
+    """An orphan that is of no job: deleted if the agent created it, else released."""
     do, text = removal(live, moment.hub_id)
     if moment.now < seen.not_before:
         return Decision("Applied", reason="Orphan", message=text, wake_at=seen.not_before)
@@ -119,7 +120,7 @@ def _absent_or_deleted(work: Work, seen: Seen, moment: Moment) -> Decision:
     if seen.pods:
         text = f"{seen.pods} pods of an earlier epoch still exist"
         return Decision("Waiting", reason="EarlierEpochGoing", message=text)
-    held = troubled(seen, moment)
+    held = troubled(seen, moment) or _unknown_kind(work, seen, moment)
     if held is not None:
         return held
     if not moment.may_start:
@@ -127,16 +128,26 @@ def _absent_or_deleted(work: Work, seen: Seen, moment: Moment) -> Decision:
     return Decision("Waiting", "Create", reason="Creating")
 
 
+def _unknown_kind(work: Work, seen: Seen, moment: Moment) -> Decision | None:
+    """Why nothing of this kind is created here; None: it may be."""
+    if not moment.served:
+        return unserved(work)
+    if seen.hold is None:
+        text = f"the hub has not told how {work.kind} is held: nothing is created that would run at once"
+        return Decision("Failed", reason="KindNotHeld", message=text)
+    return None
+
+
 def _hold(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
     if is_unstarted(live):
         if seen.closed or seen.ever or work.seen:  # a second object, of a POST that landed late
             return _end(work, seen, moment, "Missing")
         return _start(work, live, seen, moment)
-    if finished(live):
+    if seen.ended():
         return Decision("Applied")
     if (taken_back := take_back(live, seen, moment)) is not None:
         return taken_back
-    due = seen.drifted and work.when_to_apply == "Always"
+    due = seen.drifted and (work.when_to_apply == "Always" or work.kind_rule is not None)
     if outdated(work, live) and seen.drifted and work.when_to_apply == "IfNotDrifted":
         return Decision("Failed", reason="FoundDrifts", message="drifted fields are left alone")
     if not (due or outdated(work, live)):
@@ -199,8 +210,10 @@ def _end(work: Work, seen: Seen, moment: Moment, phase: _End) -> Decision:
     going: Phase = "Waiting" if refused else "Applied"  # which says that it has begun
     reason = "Withdrawing" if ours else "Deleting"
     message = "being deleted" if ours else "someone deletes the Job"
+    if seen.is_unread() and not is_unstarted(live):
+        return Decision("Applied", reason=reason, message=message)
     if not is_deleting(live):
-        if finished(live) and seen.told != live["metadata"].get("uid"):
+        if seen.ended() and seen.told != live["metadata"].get("uid"):
             # What fails from now on is the deletion's doing; what ended before it is told before it.
             return Decision("Applied", reason=reason, message="it has ended: that is told first")
         return _delete(live, seen, moment, reason, message, phase=going)
@@ -209,7 +222,7 @@ def _end(work: Work, seen: Seen, moment: Moment, phase: _End) -> Decision:
     if not work.fresh and moment.settled_at is None:
         # Its name comes free: an earlier session could make another object there, and start it.
         return replace(LEASE_WAIT, phase="Applied")
-    waited = ours and not is_unstarted(live) and never_ran(live)
+    waited = ours and not is_unstarted(live) and never_ran(live, seen.hold)
     told = Decision(phase, *_words(phase), unstarted=refused or waited)
     if live["metadata"].get("uid") == seen.acknowledged:
         return _release_or(told, live, seen, moment)
@@ -258,7 +271,7 @@ def _keep(work: Work, seen: Seen, moment: Moment) -> Decision:
         return _release_or(Decision("Applied", reason="Expiring"), live, seen, moment)
     if is_unstarted(live):  # of a request that came late: nobody will ever start it
         return _delete(live, seen, moment, "Expiring", "it was never started")
-    ended = finished(live)
+    ended = seen.ended()
     if ended is None:
         return Decision("Applied")
     due = seen.make_room
@@ -291,7 +304,7 @@ def _clear_the_way(
     what = (
         "the hub does not want it" if reason == "Orphan" else f"epoch {epoch_of(live)} goes first"
     )
-    if not is_deleting(live) and (live.get("apiVersion"), live.get("kind")) != JOB:
+    if not is_deleting(live) and not is_of_job(live):
         return _remove_object(live, seen, moment)
     if not is_deleting(live):
         return _delete(live, seen, moment, reason, what, phase=phase)

@@ -5,19 +5,21 @@ mistaken or has been taken over gets no further than this cluster's administrato
 what is ours are always allowed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from agent.decide.decision import Do, Trouble
 from agent.objects import managed_fields
-from agent.objects.facts import JOB, Object, is_namespace
+from agent.objects.facts import Object, is_namespace
+from agent.objects.holds import BUILT_IN, JOB, fenced_paths, is_job_work
 from agent.objects.manifests import PASSED_METADATA
-from shared import podsecurity
+from shared import labels, podsecurity
 from shared.errors import FieldError
-from shared.labels import CONSENT, FIELD_MANAGER
 from shared.podsecurity import LEVELS, Rules, level_named, listed
 from shared.podsecurity.rules import ENFORCE
+from shared.podsecurity.templates import templates_of
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import Work
 
@@ -83,7 +85,7 @@ class MemberPolicy:
         podsecurity.check_metadata(metadata, "metadata", held)
         if held:
             return held
-        if odd := sorted(CONSENT & (metadata.get("labels") or {}).keys()):
+        if odd := sorted(labels.CONSENT & (metadata.get("labels") or {}).keys()):
             text = f"only people of this member write {odd[0]}"
             return [FieldError("metadata.labels", RejectCode.FORBIDDEN_FIELD, text)]
         if found := _other_metadata(metadata):
@@ -99,13 +101,14 @@ class MemberPolicy:
             return self._weakened(work.name, metadata.get("labels") or {})
         if (work.api_version, work.kind) == ("v1", "Secret"):
             return _tokens(manifest)
-        if (work.api_version, work.kind) == JOB:
-            found = podsecurity.check_job_fields(manifest.get("spec") or {}, from_client=True)
-        level = self.rules.level_of(work.namespace)
-        return found + podsecurity.check_pods(manifest, work.namespace, level, self.rules)
+        if (work.api_version, work.kind) == ("v1", "Service"):
+            return _claimed_addresses(manifest)
+        found = _job_faults(work, manifest)
+        level, fenced = self.rules.level_of(work.namespace), fenced_paths(work)
+        return found + podsecurity.check_pods(manifest, work.namespace, level, self.rules, fenced)
 
     def _takes(self, work: Work) -> bool:
-        if (work.api_version, work.kind) == JOB:
+        if is_job_work(work) and (work.api_version, work.kind) in BUILT_IN:
             return True
         group = work.api_version.rpartition("/")[0] or "core"
         return self.profile == "objects" and any(
@@ -114,9 +117,9 @@ class MemberPolicy:
             if group not in POWERS or pattern.partition("/")[0] == group
         )
 
-    def _weakened(self, name: str, labels: Object) -> list[FieldError]:
+    def _weakened(self, name: str, marks: Object) -> list[FieldError]:
         """A Namespace must not be told to take more than this member's own level for it."""
-        asked, own = labels.get(ENFORCE), self.rules.level_of(name)
+        asked, own = marks.get(ENFORCE), self.rules.level_of(name)
         if asked is None or LEVELS.index(level_named(asked)) >= LEVELS.index(own):
             return []
         text = f"namespace {name} is {own} in this member"
@@ -161,7 +164,7 @@ def lowered(manifest: Object, live: Object | None) -> str:
     asked = (manifest["metadata"].get("labels") or {}).get(ENFORCE)
     where = f"metadata.labels[{ENFORCE}]: namespace {name} enforces {held} in this member"
     if asked is None:
-        owned = managed_fields.owned_by(live, FIELD_MANAGER) or {}
+        owned = managed_fields.owned_by(live, labels.FIELD_MANAGER) or {}
         ours = held != LEVELS[0] and managed_fields.covers(owned, ("metadata", "labels", ENFORCE))
         return f"{code}: {where}, and the manifest would remove it" if ours else ""
     if LEVELS.index(level_named(asked)) < LEVELS.index(level_named(held)):
@@ -185,6 +188,34 @@ def _other_metadata(metadata: Object) -> list[FieldError]:
     ]
 
 
+def _job_faults(work: Work, manifest: Object) -> list[FieldError]:
+    if not is_job_work(work):
+        return []
+    if (work.api_version, work.kind) == JOB:
+        return podsecurity.check_job_fields(manifest.get("spec") or {}, from_client=True)
+    return _unfenced(work, manifest)
+
+
+def _unfenced(work: Work, manifest: Object) -> list[FieldError]:
+    """Every pod template must say whose its pods are, or nobody could prove that they are gone."""
+    marks = {labels.JOB_UID: work.uid, labels.EPOCH: str(work.epoch)}
+    text = "the hub has not marked this pod template: its pods could not be told from others"
+    specs = {f"{path}.spec" for path in fenced_paths(work)}  # listed once more, by themselves
+    return [
+        FieldError(each.path, RejectCode.POLICY_VIOLATION, text)
+        for each in templates_of(manifest)
+        if not each.is_part
+        and each.path not in specs
+        and not marks.items() <= _labels_of(each.body).items()
+    ]
+
+
+def _labels_of(template: Object | Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = template.get("metadata")
+    found = metadata.get("labels") if isinstance(metadata, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
 def _is_namespace(work: Work) -> bool:
     return (work.api_version, work.kind) == ("v1", "Namespace")
 
@@ -196,3 +227,11 @@ def _tokens(secret: Object) -> list[FieldError]:
         return []
     text = f"this member takes no Secret of type {kind}"
     return [FieldError("type", RejectCode.POLICY_VIOLATION, text)]
+
+
+def _claimed_addresses(service: Object) -> list[FieldError]:
+    """Addresses of `externalIPs` draw the traffic of everybody in the member that is for them."""
+    if not (service.get("spec") or {}).get("externalIPs"):
+        return []
+    text = "this member takes no Service with externalIPs: name a type that gives it an address"
+    return [FieldError("spec.externalIPs", RejectCode.POLICY_VIOLATION, text)]

@@ -22,9 +22,11 @@ def take_back(live: Object, seen: Seen, moment: Moment) -> Decision | None:
     marked = labels.CONSENT_WITHDRAWN in (live["metadata"].get("annotations") or {})
     refusal = moment.closed.message if moment.closed is not None else _WITHDRAWN
     if is_deleting(live):
-        goes = marked and is_waiting(live)
+        goes = marked and is_waiting(live, seen.hold)
         return Decision("Failed", reason=NOT_ACCEPTED, message=refusal) if goes else None
-    if not (marked or moment.closed) or seen.pods or is_unstarted(live) or not never_ran(live):
+    if not (marked or moment.closed) or seen.pods or is_unstarted(live):
+        return None
+    if not never_ran(live, seen.hold):
         return None
     if moment.now < seen.not_before:
         return Decision("Applied", "Nothing", NOT_ACCEPTED, refusal, seen.not_before)

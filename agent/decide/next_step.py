@@ -1,4 +1,4 @@
-"""What to do next about one work: the rules for Jobs or those for plain objects.
+"""The next step for one work: by the rules for jobs or those for plain objects.
 
 Level-based: it may be asked any number of times with the same moment and answers the same.
 """
@@ -6,12 +6,12 @@ Level-based: it may be asked any number of times with the same moment and answer
 from agent.decide.decision import Decision, Moment, Seen
 from agent.decide.jobs import decide_job
 from agent.decide.plain_objects import decide_object
-from agent.objects.facts import JOB
+from agent.objects.holds import is_job_work
 from shared.wire.agent_v1 import Work
 
 
 def decide(work: Work, seen: Seen, moment: Moment) -> Decision:
     """The next step for one work. See `decide_job` and `decide_object`."""
-    if (work.api_version, work.kind) == JOB:
+    if is_job_work(work):
         return decide_job(work, seen, moment)
     return decide_object(work, seen, moment)

@@ -1,4 +1,4 @@
-"""What to do about one object that is no Job: applied, kept as declared, compared, deleted or abandoned.
+"""The next step for one object other than a Job: apply, keep as declared, compare, delete or abandon.
 
 Pure.
 """
@@ -31,14 +31,15 @@ def decide_object(work: Work, seen: Seen, moment: Moment) -> Decision:
     """An object is applied, kept as declared, and deleted or abandoned when told."""
     live = seen.live
     if not moment.synced:
-        return _observe(work, moment)
+        return unread(work, moment)
+    if live is not None and is_another(work, live):
+        return Decision("Gone")
     if work.action == "Withdraw":
         return _withdraw_object(seen, moment)
     if work.action == "Keep":
         return _abandon_object(seen, moment)
     if not moment.served:
-        text = f"the cluster does not serve {work.kind} in {work.api_version}"
-        return Decision("Failed", reason="KindNotServed", message=text)
+        return unserved(work)
     if work.action == "Compare":
         return _compare_object(seen, moment)
     if live is None:
@@ -61,7 +62,13 @@ def _begin_object(work: Work, seen: Seen, moment: Moment) -> Decision:
     return Decision("Waiting", "Apply", reason="Applying")
 
 
-def _observe(work: Work, moment: Moment) -> Decision:
+def unserved(work: Work) -> Decision:
+    """The member lacks the kind's definition."""
+    text = f"the cluster does not serve {work.kind} in {work.api_version}"
+    return Decision("Failed", reason="KindNotServed", message=text)
+
+
+def unread(work: Work, moment: Moment) -> Decision:
     """Nothing is done to what can not be seen; where that is for want of a right, it is said."""
     again = moment.now + UNREAD_S
     if moment.refused and work.action in {"Apply", "Compare"}:
@@ -88,6 +95,11 @@ def _withdraw_object(seen: Seen, moment: Moment) -> Decision:
         return Decision("Applied", reason=reason, message=trouble.message, wake_at=seen.not_before)
     do, text = removal(live, moment.hub_id)
     return Decision("Applied", do, reason="Withdrawing", message=text)
+
+
+def is_another(work: Work, live: Object) -> bool:
+    """Tell if a work is about one object, by its uid, and this is a later one in its place."""
+    return bool(work.object_uid) and live["metadata"].get("uid") != work.object_uid
 
 
 def removal(live: Object, hub_id: str) -> tuple[Do, str]:

@@ -42,7 +42,7 @@ def main() -> int:
     parser.add_argument("--yes", action="store_true", help="do it; without, only list")
     given = parser.parse_args()
     if given.verb != "list" and not given.hub_id:
-        parser.error(f"{given.verb}: --hub-id names the earlier hub; list shows the ids there are")
+        parser.error(f"{given.verb}: --hub-id names the earlier hub; list shows the existing ids")
     if (given.verb == "adopt") != bool(given.to):
         parser.error("--to names the fresh hub, for adopt alone")
     if given.to and given.to == given.hub_id:
@@ -83,7 +83,7 @@ def _line(one: Left, verb: str) -> str:
 
 def _summary(found: "list[Left]", verb: str) -> str:
     if not found:
-        return "nothing of an earlier hub is here"
+        return "this member has no objects of an earlier hub"
     return f"{len(found)} objects{'' if verb == 'list' else '; --yes does it'}"
 
 

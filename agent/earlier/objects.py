@@ -12,7 +12,6 @@ from agent.decide.decision import NOT_EMPTY, Outcome
 from agent.member.acceptance import never_accepts
 from agent.member.applier import Applier
 from agent.objects.facts import (
-    JOB,
     Object,
     epoch_of,
     finished,
@@ -23,6 +22,7 @@ from agent.objects.facts import (
     is_written_by_us,
     owner_of,
 )
+from agent.objects.holds import JOB
 from shared import labels
 from shared.clock import Clock, SystemClock
 from shared.kube import errors, release

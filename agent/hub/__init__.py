@@ -1,1 +1,1 @@
-"""The conversation with the hub: who this agent is, and the sync that goes on for ever."""
+"""The connection to the hub: the agent's identity, and the endless sync."""

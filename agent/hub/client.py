@@ -24,12 +24,15 @@ from shared.wire.agent_v1 import (
     CA_PATH,
     REGISTER_PATH,
     SYNC_PATH,
+    Capacity,
     Message,
+    ObservedSet,
     Register,
     Registered,
     SyncReply,
     SyncRequest,
 )
+from shared.wire.left_objects import LeftObject
 from shared.wire.streams_v1 import (
     ANSWERS_HEADER,
     FAILED_PATH,
@@ -51,9 +54,10 @@ _IN_HEADERS: Mapping[str, Any] = {
     "availability": None,
     "namespaces_held": None,
     "namespace_ids_held": None,
+    "kinds_held": None,
 }
 _NO_HEADERS: Mapping[str, str] = {}
-_OWN_SECRET = 2  # the first protocol in which an agent's first secret is of its own making
+_OWN_SECRET = 2  # the first protocol in which the agent generates its first secret
 _ANSWER_S = 15.0  # beyond what the hub was allowed to hold the request
 _PART_S = 20.0  # the hub may hold a part for some seconds, until there is room for it
 _LONGEST_ASKED_S = 60.0  # what stands before the hub may ask for a day
@@ -71,7 +75,7 @@ class HubError(Exception):
 
     @property
     def unreachable(self) -> bool:
-        """Whether trying again may help without anybody changing anything."""
+        """True if a retry may help without any change."""
         return self.status in {0, 429} or self.status >= 500
 
 
@@ -105,7 +109,7 @@ class HubClient:
         )
 
     async def _renew(self) -> None:
-        """Connect anew where the link's files have changed; where they are no good, stay as it was."""
+        """Reconnect if the link's files have changed; if they are invalid, keep the connection."""
         signature = self._link.signature()
         if signature == self._signature:
             return
@@ -155,7 +159,7 @@ class HubClient:
     async def register(self, join_token: str, request: Register, own: Joining) -> Credential:
         """Trade the join token for a credential; waits for the hub as long as it takes.
 
-        The secret is `own`, if the hub can take it so: then a lost answer can be asked for again.
+        The secret is `own`, if the hub supports it: then the agent can ask again after a lost answer.
         Raises `HubError` when the hub refuses the token.
         """
 
@@ -180,7 +184,7 @@ class HubClient:
         )
 
     async def _meet(self) -> None:
-        """Learn which protocol the hub speaks, before anything of a newer one is said to it."""
+        """Negotiate the hub's protocol before the agent sends anything of a newer one."""
         await self._renew()
         try:
             answer = await self._http.get(CA_PATH)
@@ -191,7 +195,7 @@ class HubClient:
         self.protocol = versions.chosen(answer.headers.get(versions.PROTOCOL_HEADER))
 
     async def sync(self, secret: str, request: SyncRequest) -> SyncReply:
-        """One exchange. Raises `HubError`; a reply that is none counts as no answer."""
+        """One exchange. Raises `HubError`; an invalid reply counts as no answer."""
         spoken, raw = self.protocol, b""
         try:
             raw = await self._sync(secret, request)
@@ -205,16 +209,21 @@ class HubClient:
 
     async def _sync(self, secret: str, request: SyncRequest) -> bytes:
         said = request.model_copy(update={**_IN_HEADERS, "proto": self.protocol})
+        if said.capacity is not None and self.protocol < versions.POD_NODES:
+            said.capacity = _without_nodes(said.capacity)
+        if self.protocol < versions.OBJECT_UIDS:
+            said.observed = _of_before(said.observed, self.protocol)
         held = {
             versions.RULES_HEADER: str(request.availability or 0),
             versions.NAMESPACES_HEADER: str(request.namespaces_held or 0),
             versions.NAMESPACE_IDS_HEADER: str(int(bool(request.namespace_ids_held))),
+            versions.KINDS_HEADER: str(request.kinds_held or 0),
         }
         body = said.model_dump_json(exclude_defaults=True).encode()
         return await self._post(SYNC_PATH, body, secret, request.wait_s + _ANSWER_S, held)
 
     async def asked(self, secret: str) -> list[StreamRequest]:
-        """What is asked of this member; hangs while nothing is. Raises `HubError`."""
+        """The questions to this member; the poll hangs while there is none. Raises `HubError`."""
         await self._renew()
         try:
             response = await self._http.get(
@@ -269,8 +278,32 @@ class HubClient:
         return response.content
 
 
+def _without_nodes(capacity: Capacity) -> Capacity:
+    """Strip the nodes of pods, for hubs older than protocol 6."""
+    if all(each.nodes is None for each in capacity.bound):
+        return capacity
+    bound = [each.model_copy(update={"nodes": None}) for each in capacity.bound]
+    return capacity.model_copy(update={"bound": bound})
+
+
+def _of_before(observed: ObservedSet, protocol: int) -> ObservedSet:
+    """Strip what hubs of this protocol do not know of undesired objects: their placement, or all of it."""
+    if all(each.left is None for each in observed.entries):
+        return observed
+    known = protocol >= versions.LEFT_OBJECTS
+    entries = [
+        each.model_copy(update={"left": _without_placement(each.left) if known else None})
+        for each in observed.entries
+    ]
+    return observed.model_copy(update={"entries": entries})
+
+
+def _without_placement(left: LeftObject | None) -> LeftObject | None:
+    return None if left is None else left.model_copy(update={"placed_by": ""})
+
+
 def _read(kind: type[M], raw: bytes) -> M:
-    """A message of the hub's; what is none counts as no answer. Raises `HubError`."""
+    """A message of the hub; an invalid one counts as no answer. Raises `HubError`."""
     try:
         return kind.model_validate_json(raw)
     except ValidationError as fault:

@@ -27,7 +27,7 @@ _FORGIVEN_AFTER = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """Who this agent is. `secret` is the bearer token `id.secret`."""
+    """The identity of this agent. `secret` is the bearer token `id.secret`."""
 
     cluster: str
     secret: str
@@ -39,7 +39,7 @@ class Credential:
 
 
 def load(path: Path) -> Credential | None:
-    """The stored credential, None if there is none. Raises ValueError if the file is not one."""
+    """The stored credential, None if absent. Raises ValueError if the file is not one."""
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
@@ -56,9 +56,9 @@ def save(path: Path, credential: Credential) -> None:
 
 
 def replace_secret(path: Path, held: Credential, secret: str) -> Credential:
-    """Keep a new secret for good; what is kept then, which is what is to be used. Raises OSError.
+    """Store a new secret durably; returns the stored one, which is what the agent must use. Raises OSError.
 
-    Where writing fails, the file may be the new one all the same: what it holds is what counts.
+    If the write fails, the file may be the new one all the same: its content counts.
     """
     fresh = replace(held, secret=secret)
     try:
@@ -71,7 +71,7 @@ def replace_secret(path: Path, held: Credential, secret: str) -> Credential:
 
 
 def load_previous(path: Path) -> Credential | None:
-    """The credential before the one that is kept, None if there is none."""
+    """The previous credential, None if absent."""
     try:
         return load(_beside(path, "previous"))
     except ValueError:
@@ -87,7 +87,7 @@ class Joining:
 
     @property
     def secret_hash(self) -> str:
-        """What the hub is told of it."""
+        """The part for the hub."""
         return hashlib.sha256(self.secret.encode()).hexdigest()
 
 
@@ -115,7 +115,7 @@ def _beside(path: Path, name: str) -> Path:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace a file at once and for good, readable by its owner alone. Raises OSError."""
+    """Replace a file atomically and durably, readable by its owner alone. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

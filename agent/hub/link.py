@@ -1,4 +1,4 @@
-"""Whom the agent takes for its hub, and what it shows there: authorities, pins and its own certificate.
+"""Trust between agent and hub: CAs, pins and the agent's own certificate.
 
 In this order: the CA file it is given; the CA that it kept beside its credential; pins, given or in the join
 token, for which it asks the hub for the CA and believes what is pinned alone; else the machine's authorities.
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 
 class Untrusted(Exception):
-    """What answers is not the hub that this agent was told of."""
+    """The server is not the hub that this agent was configured for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ class Link:
     pins: tuple[str, ...] = ()
     client_cert: Path | None = None
     client_key: Path | None = None
-    plain_http: bool = False  # somebody has said that the way is safe
+    plain_http: bool = False  # a setting declares the connection safe
     transport: httpx.AsyncBaseTransport | None = field(default=None, repr=False)
 
     @property
     def is_secure(self) -> bool:
-        """Whether the hub is spoken to by TLS."""
+        """True if the connection to the hub uses TLS."""
         return self.url.startswith("https://")
 
     def told(self) -> dict[str, str]:
-        """What the hub is told of the link, for people to see: that it is the insecure one."""
+        """The note for people that the connection is insecure."""
         host = urlsplit(self.url).hostname or ""
         is_plain = self.plain_http and not self.is_secure and not is_own_machine(host)
         return {versions.LINK_HEADER: versions.PLAIN_HTTP} if is_plain else {}
@@ -62,7 +62,7 @@ class Link:
         )
 
     def context(self) -> ssl.SSLContext | bool:
-        """What connections are agreed with. Raises OSError, ValueError.
+        """The TLS parameters of connections. Raises OSError, ValueError.
 
         Without TLS no trust store is read: that costs a start-up half a second of CPU.
         """
@@ -90,7 +90,7 @@ class Link:
             return
         found = _select(await self._ask(), wanted)
         if not found:
-            raise Untrusted(f"{self.url} has another CA than the one that is pinned")
+            raise Untrusted(f"{self.url} has another CA than the pinned one")
         self.keep(found.decode())
 
     def keep(self, pem: str) -> None:
@@ -107,12 +107,12 @@ class Link:
         return _anchored(kept) if kept else httpx.create_ssl_context()
 
     def _kept(self, pins: Sequence[str]) -> str:
-        """The CA that was kept, as far as it is pinned, if pins are given; "" if there is none."""
+        """The stored CA, as far as it is pinned, if pins are given; "" if there is none."""
         kept = _read(self.kept)
         return _select(kept.encode(), pins).decode() if kept and pins else kept
 
     async def _ask(self) -> bytes:
-        """The CA that whoever answers says is the hub's. Nothing of ours is sent."""
+        """The CA that the server claims to be the hub's. Nothing of ours is sent."""
         blind = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         blind.check_hostname = False
         blind.verify_mode = ssl.CERT_NONE  # what comes is believed for its pin alone
@@ -129,7 +129,7 @@ class Link:
             told: Any = orjson.loads(read)
             return str(told["ca"]).encode() if answer.status_code == httpx.codes.OK else b""
         except (orjson.JSONDecodeError, KeyError, TypeError) as fault:
-            raise Untrusted(f"{self.url} does not answer as a hub does") from fault
+            raise Untrusted(f"{self.url} does not answer like a hub") from fault
 
 
 def _anchored(pem: str) -> ssl.SSLContext:
@@ -148,7 +148,7 @@ def _select(pem: bytes, pins: Sequence[str]) -> bytes:
 
 
 def _no_password() -> str:
-    """Nobody sits there to be asked."""
+    """No user is there to be asked."""
     raise ValueError("the key of --client-cert is encrypted; give it in clear")
 
 
@@ -168,7 +168,7 @@ def _stat(path: Path | None) -> tuple[int, int, int] | None:
 
 
 def is_own_machine(host: str) -> bool:
-    """Whether this address never leaves the machine."""
+    """True if this address never leaves the machine."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -1,8 +1,8 @@
 """Comes for what people ask of this member, and brings it: logs, pods, what is inside a namespace.
 
-One request hangs at the hub; the question that it brings is answered over the connection that it came by, so
-that it is the same hub process that is told. Whatever happens here, the exchange with the hub goes on: this
-loop is beside it, has connections of its own to hub and member, and never ends by itself.
+One request hangs at the hub; the agent answers its question over the same connection, so that the same hub
+process gets the answer. No failure here stops the exchange with the hub: this loop is separate, has its
+own connections to hub and member, and never ends by itself.
 """
 
 import asyncio
@@ -43,11 +43,11 @@ from shared.wire.streams_v1 import (
 log = structlog.get_logger(__name__)
 MOST_AT_ONCE: Final = 50  # questions that are answered at a time
 CONNECTIONS: Final = 1000  # to the member's API server, for logs alone
-_BATCHES: Final = 16  # that wait for being told, of one question
+_BATCHES: Final = 16  # waiting answers of one question
 _LINGER_S: Final = 0.1  # for lines that come together
-_OLDER_HUB_S: Final = 300.0  # until it is asked again
+_OLDER_HUB_S: Final = 300.0  # until the next poll
 _REST_S: Final = (1.0, 10.0)
-_UNTOLD_S: Final = 60.0  # a hub that does not answer for so long has forgotten who asked
+_UNTOLD_S: Final = 60.0  # after this silence the hub has forgotten the question
 _ENDED: Final = StreamEnd(code="Ended")
 _LONGEST_NAME: Final = 1024
 _TRIES: Final = 5  # of telling of pods that failed, while the hub does not answer
@@ -69,12 +69,13 @@ class Streams:
         meters: Meters,
         words: LastWords,
         hub_id: str,
+        held: HeldJobs,
     ) -> None:
         self._hub, self._secret, self._member = hub, secret, member
         self._policy, self._clock, self._meters = policy, clock, meters
         self._words = words
         self._hub_id = hub_id
-        self._held = HeldJobs(hub_id)
+        self._held = held
         self._idle: list[HubClient] = []
         self._answering: set[asyncio.Task[None]] = set()
         self._kube: KubeClient | None = None
@@ -115,7 +116,7 @@ class Streams:
         return self._idle.pop() if self._idle else self._hub()
 
     async def _ask(self, line: HubClient) -> StreamRequest | None:
-        """What is asked next; None where nothing is, or the hub does not say."""
+        """The next question; None where nothing is, or the hub does not say."""
         began = self._clock.monotonic()
         try:
             found = await line.asked(self._secret())
@@ -132,7 +133,7 @@ class Streams:
     # --- pods that failed --------------------------------------------------------------------------
 
     async def _tell_failures(self) -> None:
-        """Tell of pods as they fail, whatever happens to the telling."""
+        """Report pods as they fail, whatever happens to the report."""
 
         def note(_attempt: int, fault: BaseException, _wait_s: float) -> None:
             log.warning("failures.untold", error=str(fault)[:200])
@@ -165,7 +166,7 @@ class Streams:
             await self._told(line, asked)
         except Exception as fault:  # noqa: BLE001 - one question's fault is not the others'
             log.warning("stream.failed", stream=asked.id, error=str(fault)[:200])
-            text = "the agent failed while it answered; its log says how"
+            text = "the agent failed while it answered; its log has the cause"
             end = StreamEnd(code=RejectCode.MEMBER_NOT_ANSWERING, message=text)
             await self._deliver(line, asked, StreamPart(seq=1, end=end))
         finally:
@@ -211,11 +212,11 @@ class Streams:
         return StreamPart(seq=1, namespace=told, end=_ENDED)
 
     def _refusal(self, asked: StreamRequest) -> StreamEnd | None:
-        """Why this member's own rules keep it from being answered."""
+        """The reason why this member's own rules forbid an answer."""
         named = _UID.fullmatch(asked.uid) and _NAMESPACE.fullmatch(asked.namespace)
         named = named and _NAME.fullmatch(asked.name)
         if not named or podsecurity.check_target(asked.namespace, self._policy.rules):
-            text = f"this member tells nothing of namespace {asked.namespace[:63]}"
+            text = f"this member shows nothing of namespace {asked.namespace[:63]}"
             return StreamEnd(code=RejectCode.REFUSED_BY_MEMBER, message=text)
         if asked.what == "logs" and self._policy.logs != "on":
             text = (
@@ -243,7 +244,7 @@ class Streams:
             await asyncio.gather(reading, return_exceptions=True)
 
     async def _deliver(self, line: HubClient, asked: StreamRequest, part: StreamPart) -> bool:
-        """Bring a part until it is taken; False if nobody waits for it any more."""
+        """Bring a part until it is taken; False if no reader waits for it any more."""
         tried_at, rest_s = self._clock.monotonic(), 0.2
         while True:
             try:

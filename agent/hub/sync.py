@@ -2,7 +2,7 @@
 
 News starts a new request at once (at most five a second), whether or not an older one still hangs;
 without news a request hangs at the hub for 20 s. A reply counts only if it answers the newest
-request of this session. What was not acknowledged is sent again; doubts are settled by a full set.
+request of this session. Unacknowledged entries are sent again; a full set settles doubts.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from agent.hub.stored_parts import StoredParts
 from agent.hub.tries import TOO_LARGE, ignore, may_pass, note, wanted_wait
 from agent.member.declared import DeclaredProperties
 from agent.member.health import Health
+from agent.member.rights import unread_kinds
 from agent.metrics import Meters
 from agent.reconcile.declared import take_rules
 from agent.reconcile.reconciler import Reconciler
@@ -24,6 +25,7 @@ from agent.works.lease import Lease
 from shared.clock import Clock
 from shared.failpoints import failpoint
 from shared.retry import retrying
+from shared.wire import versions
 from shared.wire.agent_v1 import (
     FULL_EVERY_S,
     MAX_OBSERVED_PER_REQUEST,
@@ -46,7 +48,7 @@ _CAPACITY_GAP_S = 1.0
 _RETRY_BASE_S = 0.2
 _RETRY_CAP_S = 10.0
 _SUPERSEDED = "SessionSuperseded"
-_NOT_LET_IN = 401  # the credential was taken back: the cluster has left, or has joined anew
+_NOT_LET_IN = 401  # the credential was revoked: the cluster has left, or has joined again
 _SMALLEST_PAGE = 50
 
 
@@ -55,7 +57,7 @@ class SupersededError(Exception):
 
 
 class AcceptedError(Exception):
-    """The hub goes on from a store that went back: what this session was told may be of the lost time."""
+    """The hub continues from a rolled-back store: this session's orders may be of the lost time."""
 
 
 class RevokedError(Exception):
@@ -129,7 +131,7 @@ class Exchange:
         self._stored = StoredParts()
 
     def news(self) -> None:
-        """Something is to be told."""
+        """There is something to report."""
         self._news.set()
 
     async def run(self) -> None:
@@ -203,6 +205,7 @@ class Exchange:
             ),
             capacity=capacity,
             availability=self._reconciler.rules.revision,
+            kinds_held=self._reconciler.kinds.revision,
             **self._reconciler.watch.holds,
         )
         sent = _Sent(request, now, entries, mark)
@@ -311,6 +314,7 @@ class Exchange:
         self._more = reply.desired.more
         self._pools = reply.pool_keys
         take_rules(self._reconciler, reply.availability)
+        self._reconciler.kinds.declare(reply.kinds)
         self._reconciler.watch.name(reply.namespaces)
         changed, removed = self.desired.take(reply.desired)
         self._reconciler.acknowledged(sent.entries)
@@ -341,9 +345,10 @@ class Exchange:
 
     def _capacity_mark(self) -> tuple[int, int, int]:
         observer = self._reconciler.observer
-        namespaces = self._reconciler.watch.revision
-        other = observer.revision + self._health.revision + self._declared.revision + namespaces
+        other = observer.revision + self._health.revision + self._declared.revision
         other += self._reconciler.carrier.creates.revision + self._reconciler.rights.revision
+        other += self._reconciler.watch.revision
+        other += self._hub.protocol + len(unread_kinds(observer))  # another hub may know more
         return observer.ledger.revision, other, self._pools.revision
 
     def _capacity(
@@ -365,7 +370,11 @@ class Exchange:
         if mark == self._capacity_sent:
             return None, None
         self._capacity_at = now
-        capacity = observer.ledger.snapshot(self._pools, self._reconciler.unfinished)
+        capacity = observer.ledger.snapshot(
+            self._pools,
+            self._reconciler.unfinished,
+            with_nodes=self._hub.protocol >= versions.POD_NODES,
+        )
         capacity.kubernetes_version = observer.kubernetes_version
         declared = self._declared.told()
         capacity.properties |= declared.values
@@ -376,6 +385,7 @@ class Exchange:
         capacity.creates = self._reconciler.carrier.creates.told()
         rights = self._reconciler.rights
         capacity.jobs_forbidden_in = rights.told() if rights.is_asked else rights.told() or []
+        capacity.unread_kinds = unread_kinds(observer, self._hub.protocol)
         self._stored.fill(capacity, observer, self._reconciler.watch)
         return capacity, mark
 

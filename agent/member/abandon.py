@@ -28,6 +28,7 @@ class Ours(NamedTuple):
     hub_id: str
     uid: str  # of the work
     known_uid: str  # "": none is known
+    only: str = ""  # uid of the one object that is meant; "": whichever is there
 
 
 async def abandon(client: KubeClient, at: Address, ours: Ours, began: float) -> Outcome:
@@ -50,11 +51,13 @@ async def abandon(client: KubeClient, at: Address, ours: Ours, began: float) -> 
 
 def _is_ours(live: Object, ours: Ours) -> bool:
     metadata = live["metadata"]
+    if ours.only and metadata.get("uid") != ours.only:
+        return False
     marks = metadata.get("labels") or {}
     if marks.get(labels.MANAGED_BY, ours.hub_id) != ours.hub_id:
         return False  # another hub's, by now
     made_for = marks.get(labels.JOB_UID)
-    is_known = bool(metadata.get("uid") == ours.known_uid)
+    is_known = metadata.get("uid") in {ours.known_uid, ours.only} - {""}
     if made_for is None:
         return is_known
     is_written = is_known or live["kind"] == "Job" or has_our_fields(live)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from agent.decide.decision import Trouble
-from agent.decide.member_policy import REFUSED, MemberPolicy
+from agent.decide.member_policy import MemberPolicy
 from agent.objects.facts import Object, is_created, is_namespace, is_written_by_us, owner_of
 from shared import labels
-from shared.consent import CLOSED, NOT_ACCEPTED, refused
+from shared.consent import CLOSED, NO_TOKEN, NOT_ACCEPTED, refused, tokens_command
 from shared.podsecurity.rules import listed, matches
 from shared.wire.agent_v1 import Work
 from shared.wire.consent import NamespaceState
@@ -94,13 +94,14 @@ class Acceptance:
 
     def no_token(self, name: str, path: str) -> Trouble:
         """Refuse a manifest that asks for a token, and name the command that allows it."""
-        command = f"kubectl label namespace {name} {labels.ACCEPT_TOKENS}=true"
-        said = f"namespace {name} gives pods of this hub no token; to allow it: {command}"
-        text = f"TokenNotAllowed: {path}: {said}"
-        return Trouble(REFUSED, text)
+        return Trouble(
+            NO_TOKEN,
+            f"{path}: namespace {name} of this cluster gives pods of the hub no token; its people allow it "
+            f"with a kubeconfig of this cluster: {tokens_command(name)}",
+        )
 
     def _granted(self, namespace: Object, name: str) -> NamespaceState:
-        """The state by what the member's people decided, whoever created the namespace."""
+        """The state by the decision of the member's people, whoever created the namespace."""
         if not self._is_within(name):
             return "NotAccepted"
         marks = namespace["metadata"].get("labels") or {}

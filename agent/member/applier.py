@@ -2,7 +2,7 @@
 
 Every write names its precondition: a POST is refused where the name is taken, patches and deletions
 carry the uid they mean, deletions and releases the version too. From a write without an answer
-nothing is concluded: what there is, is read. What does not carry our labels is never touched.
+nothing is concluded: what there is, is read. An object without our labels is never touched.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from agent.member.acceptance import Acceptance
 from agent.member.comparison import Compared, compare
 from agent.member.made_namespaces import make_for_job
 from agent.member.namespaces import delete_namespace
+from agent.member.pods_left import KindKey, pods_left
 from agent.member.put_back import PutBack, causes_of
 from agent.member.refusals import DENIED, conflicting, missing_what, refused
 from agent.member.take_over import Permission, TakeOver, stranger
@@ -29,7 +30,6 @@ from agent.objects.facts import (
     owners_of,
 )
 from agent.objects.manifests import stamped_over, unstarted
-from agent.objects.pods import is_of_copy, is_over, owner_name
 from agent.objects.replacing import taken_in
 from shared import labels
 from shared.clock import Clock
@@ -61,7 +61,7 @@ class Applier:
     # --- Jobs ------------------------------------------------------------------------------------
 
     async def create(self, work: Work, *, make_namespace: bool, mark: str = "") -> Outcome:
-        """POST a Job that is not started, or adopt the one that an earlier POST made.
+        """POST a job's object that is not started, or adopt the one that an earlier POST made.
 
         `make_namespace`: create a missing namespace first. `mark`: see `agent.works.marks`.
         """
@@ -133,7 +133,8 @@ class Applier:
                 return replace(outcome, trouble=Trouble("Retrying", gone.message))
             return outcome
         except errors.KubeError as refusal:
-            return Outcome(trouble=refused(refusal), refused=refusal.status in DENIED)
+            denied, no_right = refusal.status in DENIED, isinstance(refusal, errors.Forbidden)
+            return Outcome(trouble=refused(refusal), refused=denied, forbidden=no_right)
         return Outcome(live=live)
 
     async def release(self, live: Object, patch: Object) -> Outcome:
@@ -145,22 +146,24 @@ class Applier:
         except (errors.NotFound, errors.Conflict):
             return await self._as_it_is(live)
         except errors.KubeError as refusal:
-            return Outcome(trouble=refused(refusal))
+            return Outcome(
+                trouble=refused(refusal), forbidden=isinstance(refusal, errors.Forbidden)
+            )
         return Outcome(live=after)
 
-    async def count_pods(self, namespace: str, job_uid: str, name: str = "") -> Outcome:
-        """Look for pods of a job past every cache; `podless_at` if there are none but copies'."""
+    async def count_pods(
+        self, namespace: str, job_uid: str, name: str = "", *, parent: KindKey | None = None
+    ) -> Outcome:
+        """Look for pods of a job past every cache; `podless_at` if there are none but copies'.
+
+        `parent`: the kind of its object, where an operator makes the pods.
+        """
         began = self._clock.monotonic()
-        selector = f"{labels.JOB_UID}={job_uid}"
         try:
-            listing = await self._client.list("v1", "Pod", namespace, selector)
+            left = await pods_left(self._client, namespace, job_uid, name, parent)
         except errors.KubeError as refusal:
             return Outcome(trouble=refused(refusal))
-        mine = (p for p in listing.items if not is_of_copy(owner_name(p["metadata"]), name))
-        left = sum(not is_over(pod) for pod in mine)
-        if left:
-            return Outcome(trouble=Trouble(PODS_LEFT, f"{left} pods still exist"))
-        return Outcome(podless_at=began)
+        return Outcome(trouble=Trouble(PODS_LEFT, left)) if left else Outcome(podless_at=began)
 
     # --- both ------------------------------------------------------------------------------------
 
@@ -194,14 +197,14 @@ class Applier:
             return Outcome(absent_at=began)
         if now["metadata"].get("resourceVersion") != metadata.get("resourceVersion"):
             return Outcome(live=now)
-        return Outcome(live=now, trouble=Trouble("Retrying", "refused, and yet it is as it was"))
+        return Outcome(live=now, trouble=Trouble("Retrying", "refused, although unchanged"))
 
     async def read(self, live: Object) -> Object | None:
-        """The whole of a Job of which a part is known; None where it is not there, or can not be read."""
+        """The whole of a job's object; None where it is not there, or can not be read."""
         metadata = live["metadata"]
         try:
             found = await self._client.get(
-                "batch/v1", "Job", metadata.get("namespace") or "", metadata["name"]
+                live["apiVersion"], live["kind"], metadata.get("namespace") or "", metadata["name"]
             )
         except errors.KubeError:
             return None
@@ -305,7 +308,7 @@ class Applier:
     async def abandon(self, work: Work, known_uid: str) -> Outcome:
         """Leave the object of a work to the member (`agent.member.abandon`)."""
         at = (work.api_version, work.kind, work.namespace, work.name)
-        return await self._abandon(at, Ours(self._hub_id, work.uid, known_uid))
+        return await self._abandon(at, Ours(self._hub_id, work.uid, known_uid, work.object_uid))
 
     async def abandon_orphan(self, live: Object, uid: str) -> Outcome:
         """Leave an object that nothing desires to the member; `uid`: of the work that it was made for."""
@@ -323,11 +326,11 @@ class Applier:
         )
 
     async def compare(self, work: Work) -> Compared:
-        """How the object of a work differs from it (`agent.member.comparison`)."""
+        """The difference of a work's object (`agent.member.comparison`)."""
         return await compare(self._client, work, self._acceptance)
 
     async def dry_run(self, work: Work, live: Object) -> Object | None:
-        """What a forced apply would make of the live object; None if the server does not say."""
+        """The result of a forced apply on the live object; None if the server does not say."""
         manifest = stamped_over(work, self._hub_id, live)
         manifest["metadata"]["uid"] = live["metadata"]["uid"]
         try:
@@ -355,7 +358,7 @@ class Applier:
         return str(newest.get("reason") or ""), str(newest.get("message") or "")
 
     async def is_namespace_going(self, name: str) -> bool:
-        """Whether a namespace is being deleted; False where the API server does not say."""
+        """True if a namespace is being deleted; False where the API server does not say."""
         try:
             return is_deleting(await self._client.get("v1", "Namespace", "", name))
         except errors.KubeError:
@@ -366,7 +369,7 @@ class Applier:
 
 
 def _preconditions(work: Work, live: Object, hub_id: str) -> Object:
-    """What of an object must still hold when an apply arrives."""
+    """Preconditions on an object when an apply arrives."""
     metadata = live["metadata"]
     held = {"uid": metadata["uid"]}
     if work.when_to_apply == "IfNotDrifted" and owner_of(live, hub_id) == work.uid:
@@ -386,7 +389,7 @@ def _forbidden(work: Work, live: Object | None) -> Trouble | None:
 
 
 def _address(live: Object) -> Address:
-    """Where an object is: apiVersion, kind, namespace, name."""
+    """The identity of an object: apiVersion, kind, namespace, name."""
     metadata = live["metadata"]
     return live["apiVersion"], live["kind"], metadata.get("namespace") or "", metadata["name"]
 

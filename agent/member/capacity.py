@@ -1,8 +1,9 @@
-"""What the cluster has and what is free, kept up to date pod by pod and node by node.
+"""The cluster's total and free capacity, updated pod by pod and node by node.
 
 No sums over all pods: an event costs what its pod requests. A snapshot groups the ready, schedulable
 nodes by the label keys that the hub asks for and by taints, and counts from the same state how many
-pods of each work are bound, so that the hub counts every promise exactly once.
+pods of each work are bound and on which nodes, so that the hub counts every promise exactly once and
+knows what becomes free where.
 """
 
 from collections import defaultdict
@@ -14,7 +15,16 @@ from agent.member.properties import of_nodes
 from agent.objects.pods import PodView
 from shared import labels, quantity
 from shared.errors import Rejected
-from shared.wire.agent_v1 import Bound, Capacity, GrowingPool, NodeFree, Pool, Pools, Taint
+from shared.wire.agent_v1 import (
+    MOST_POD_NODES,
+    Bound,
+    Capacity,
+    GrowingPool,
+    NodeFree,
+    Pool,
+    Pools,
+    Taint,
+)
 
 Object = dict[str, Any]
 WorkKey = tuple[str, int]  # job uid, epoch
@@ -70,6 +80,15 @@ def _amounts(listed: Object | None) -> dict[str, int]:
 class _Count:
     bound: int = 0
     succeeded: int = 0
+    nodes: dict[str, int] = field(default_factory=dict)  # bound pods by node
+
+    def move(self, node: str, by: int) -> None:
+        """Change the number of pods on a node."""
+        there = self.nodes.get(node, 0) + by
+        if there:
+            self.nodes[node] = there
+        else:
+            self.nodes.pop(node, None)
 
 
 @dataclass(slots=True)
@@ -120,6 +139,8 @@ class Ledger:
             count = self.works.setdefault(work, _Count())
             count.bound += sign * bool(node)
             count.succeeded += sign * succeeded
+            if node:
+                count.move(node, sign)
             if not count.bound and not count.succeeded:
                 del self.works[work]
 
@@ -130,8 +151,13 @@ class Ledger:
         if not used.get("pods"):
             del self.used[node]  # the last one: drop zeros of resources long gone
 
-    def snapshot(self, pools: Pools, unfinished: Callable[[str], bool]) -> Capacity:
-        """The capacity as it is now. Works whose job has ended are left out: they reserve nothing."""
+    def snapshot(
+        self, pools: Pools, unfinished: Callable[[str], bool], *, with_nodes: bool = True
+    ) -> Capacity:
+        """The capacity as it is now. Works whose job has ended are left out: they reserve nothing.
+
+        `with_nodes`: the hub understands on which nodes pods are.
+        """
         groups: dict[tuple[Any, ...], list[NodeView]] = defaultdict(list)
         for node in self.nodes.values():
             wanted = tuple((k, node.labels[k]) for k in pools.keys if k in node.labels)
@@ -141,11 +167,12 @@ class Ledger:
             for (uid, epoch), c in self.works.items()
             if c.bound or unfinished(uid)
         ]
+        told = [self._pool(wanted, taints, nodes) for (wanted, taints), nodes in groups.items()]
+        if with_nodes:
+            self._tell_nodes(bound, told)
         return Capacity.model_construct(
             pools_revision=pools.revision,
-            pools=[
-                self._pool(wanted, taints, nodes) for (wanted, taints), nodes in groups.items()
-            ],
+            pools=told,
             bound=bound,
             node_count=len(self.nodes),
             growing=self._growing(pools),
@@ -156,6 +183,23 @@ class Ledger:
             kinds=None,
             api_server=None,
         )
+
+    def _tell_nodes(self, bound: list[Bound], pools: list[Pool]) -> None:
+        """Add on which of the listed nodes the bound pods of each work are, as far as a report has room."""
+        listed = (node.name for pool in pools for node in pool.nodes)
+        numbers = {name: number for number, name in enumerate(listed)}
+        left = MOST_POD_NODES
+        for each in bound:
+            there = self.works[each.uid, each.epoch].nodes
+            left -= len(there)
+            if left < 0:
+                break
+            each.nodes = [
+                told
+                for name, count in there.items()
+                if name in numbers
+                for told in (numbers[name], count)
+            ]
 
     def _pool(
         self,
@@ -213,7 +257,7 @@ class Ledger:
 
 
 def _same_account(old: PodView, new: PodView) -> bool:
-    """Whether two states of a pod are charged alike: a resize or a late owner makes a difference."""
+    """True if two states of a pod are charged alike: a resize or a late owner makes a difference."""
     charged = old.job_uid, old.epoch, old.made
     return charged == (new.job_uid, new.epoch, new.made) and old.requests == new.requests
 

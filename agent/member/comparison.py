@@ -1,7 +1,7 @@
 """Compares one object with what is in the member, and writes nothing: for works that are only compared.
 
-The API server is asked, by a dry run, what an apply by force would make of the object: so what it defaults
-or normalises is no difference. Where it refuses (a field that can not be changed), the texts are compared.
+The agent asks the API server, by a dry run, for the result of an apply by force: so defaulted and
+normalised fields are no difference. If it refuses (an immutable field), the agent compares the texts.
 
 A foreign object is compared only with the consent of the member's people, and the report leaves out values
 that the manifest does not name.
@@ -29,7 +29,7 @@ WHOLE = "(the whole object)"
 
 
 class Compared(NamedTuple):
-    """How an object differs, or why that is not known."""
+    """The differences of an object, or the reason why they are unknown."""
 
     found: list[Difference]
     comparison: Comparison = Comparison()

@@ -11,11 +11,11 @@ from shared.clock import Clock
 from shared.kube.client import KubeClient
 from shared.kube.informer import EventType, Informer
 
-_FORBIDDEN_S: Final = 60.0  # until it is asked again whether it may be read
+_FORBIDDEN_S: Final = 60.0  # until the next check whether it may be read
 
 
 class DeclaredProperties:
-    """What the ConfigMap says now. `news` is told when that changes."""
+    """The present content of the ConfigMap. `news` is called when that changes."""
 
     def __init__(
         self, client: KubeClient, namespace: str, clock: Clock, news: Callable[[], None]
@@ -37,7 +37,7 @@ class DeclaredProperties:
 
     @property
     def revision(self) -> int:
-        """Another one whenever something else is told."""
+        """A new object whenever the content changes."""
         return 2 * self._changes + bool(self._informer.refused)
 
     async def run(self) -> None:
@@ -45,7 +45,7 @@ class DeclaredProperties:
         await self._informer.run()
 
     def told(self) -> Declared:
-        """What is reported."""
+        """The report."""
         if self._informer.refused:
             text = f"{self._where} can not be read: {self._informer.refused}"
             return Declared(faults=(text[:MOST_CHARS],))

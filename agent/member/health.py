@@ -48,7 +48,7 @@ def is_sign_of_life(path: str, status: int) -> bool:
 
 
 class Health:
-    """The agent's view of its API server. `revision` grows whenever it changes; `news` is told then."""
+    """The agent's view of its API server. `revision` grows whenever it changes; `news` is called then."""
 
     def __init__(self, client: KubeClient, clock: Clock, news: Callable[[], None]) -> None:
         self._client = client
@@ -139,7 +139,7 @@ class Health:
         self._news()
 
     def told(self) -> ApiServerDown | None:
-        """What is reported; None while it answers."""
+        """The report; None while it answers."""
         if not self._reason:
             return None
         down_s = self._clock.monotonic() - self._answered_at

@@ -1,4 +1,4 @@
-"""Finds the Jobs and pods that the agent made for a work: what is told of pods, and asked about them.
+"""Finds the Jobs and pods that the agent created for a work, for pod reports and requests.
 
 A question gives a uid and a name, and a member may hold other Jobs of that name: those of its people, copies
 with our labels, a later Job of another tenant. Only uids of Jobs decide which pods and events are read.
@@ -10,7 +10,9 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
-from agent.objects.facts import JOB, epoch_of, finished, has_our_fields, owner_of
+from agent.objects.facts import epoch_of, finished, has_our_fields, owner_of
+from agent.objects.holds import JOB
+from agent.objects.makers import maker_of, may_be_of
 from agent.objects.pods import job_owner
 from shared import labels
 from shared.kube import errors
@@ -82,10 +84,16 @@ class MadeJobs:
         if made is None:
             self._held.append((owner, pod))
             return
+        self.tell_of(*made, pod)
+
+    def tell_of(self, work: str, epoch: int, pod: Object) -> None:
+        """Tell a failed pod of a work."""
+        if self.tell is None:
+            return
         try:
-            self.tell(*made, pod)
+            self.tell(work, epoch, pod)
         except Exception:  # a pod that cannot be told of is still counted
-            log.exception("pod.not_reported", uid=made[0], pod=pod["metadata"].get("name"))
+            log.exception("pod.not_reported", uid=work, pod=pod["metadata"].get("name"))
 
 
 class Found(NamedTuple):
@@ -96,30 +104,53 @@ class Found(NamedTuple):
     over: bool = True
 
 
-class HeldJobs:
-    """Looks for the Job of a work, and remembers the uids of Jobs that it found before."""
+class Told(NamedTuple):
+    """What the agent's caches tell of a job: the kind of its object, and whether that has ended."""
 
-    def __init__(self, hub_id: str) -> None:
+    kind: tuple[str, str] = JOB
+    ended: bool = False
+
+
+class HeldJobs:
+    """Looks for the Job of a work, and remembers the uids of Jobs that it found before.
+
+    `told`: asked for the uid of a work; of Jobs their own status tells whether they have ended. None: all are
+    Jobs.
+    """
+
+    def __init__(self, hub_id: str, told: Callable[[str], Told] | None = None) -> None:
         self._hub_id = hub_id
+        self._told = told
         self._known: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
 
     async def look(self, kube: KubeClient, asked: StreamRequest) -> Found:
         """Read the Job, then the pods of it. Raises the members of `shared.kube.errors`.
 
-        Without a Job of this work the answer is empty, whatever else has its name or its labels.
+        Without a Job of this work the answer is empty, whatever else has its name or its labels. Of another
+        kind, those labelled pods whose controller is the object, or of a kind that its operator makes.
         """
-        job = await self._job(kube, asked)
+        told = Told() if self._told is None else self._told(asked.uid)
+        job = await self._job(kube, asked, told.kind)
         jobs = self._remember(asked, job)
         if not jobs:
             return Found()
         selector = f"{labels.JOB_UID}={asked.uid}"
         listed = await kube.list("v1", "Pod", asked.namespace, selector)
+        if told.kind != JOB:
+            made = tuple(
+                pod
+                for pod in listed.items
+                if may_be_of(told.kind, jobs, maker_of(pod["metadata"]))
+            )
+            return Found(jobs, made, job is None or told.ended)
         pods = tuple(pod for pod in listed.items if job_owner(pod["metadata"]) in jobs)
         return Found(jobs, pods, job is None or finished(job) is not None)
 
-    async def _job(self, kube: KubeClient, asked: StreamRequest) -> Object | None:
+    async def _job(
+        self, kube: KubeClient, asked: StreamRequest, kind: tuple[str, str]
+    ) -> Object | None:
         try:
-            job = await kube.get(*JOB, asked.namespace, asked.name)
+            job = await kube.get(*kind, asked.namespace, asked.name)
         except errors.NotFound:
             return None
         return job if work_of(job, self._hub_id) == asked.uid else None

@@ -1,7 +1,7 @@
 """Reads the logs of a job's pods from the member's API server, as they are written or as they stand.
 
 Lines of one container come in their order, those of several as they come. Readers wait while nobody takes
-what they have read, and so does the kubelet: nothing here grows.
+their lines, and so does the kubelet: no buffer grows here.
 """
 
 import asyncio
@@ -23,9 +23,7 @@ Batch = list[LogLine]
 MOST_READERS: Final = 200  # containers whose logs are read at a time, of one question
 BATCH_BYTES: Final = 32 << 10
 ENDED: Final = "Ended"
-_Run = tuple[
-    str, str, int
-]  # of a container: its pod's uid, its name, how often it was started anew
+_Run = tuple[str, str, int]  # of a container: its pod's uid, its name, its number of restarts
 _AT_ONCE: Final = 20  # of logs that are not followed
 _LOOK_S: Final = 1.5  # between two looks for pods that have started
 _TRIES: Final = 5  # of a log that breaks while it is followed
@@ -54,7 +52,7 @@ class JobLogs:
         self._fault: StreamEnd | None = None
 
     async def read(self) -> StreamEnd:
-        """Read until all has been said; why there is no more. Everything that it began has ended then."""
+        """Read until the log is complete; returns the reason for its end. Its tasks have ended then."""
         try:
             return await self._read()
         except errors.KubeError as failure:
@@ -96,11 +94,11 @@ class JobLogs:
         self._looked = asyncio.Event()
 
     def _refusal(self, held: Found) -> StreamEnd | None:
-        """Why there is nothing to read, and will not be."""
+        """The reason why there is nothing to read, and will not be."""
         asked, pods = self._asked, held.pods
         if not pods:
             if held.over:
-                text = "its pods are not there any more: the cluster has removed them"
+                text = "its pods no longer exist: the cluster has removed them"
                 return StreamEnd(code=RejectCode.PODS_REMOVED, message=text)
             if asked.follow and not asked.pod:
                 return None
@@ -196,7 +194,7 @@ class JobLogs:
                 place.resume()
 
     async def _goes_on(self, run: _Run) -> bool:
-        """Whether a log that has ended is of a container that runs on, by the next look at the pods."""
+        """True if a log that has ended is of a container that still runs, by the next check of the pods."""
         if not self._asked.follow or self._asked.previous:
             return False
         await self._looked.wait()
@@ -242,7 +240,7 @@ class JobLogs:
             await self._out.put(batch)
 
     def _is_over(self, held: Found) -> bool:
-        """Whether nothing more will be written of what was asked for."""
+        """True if no further line of the requested logs will be written."""
         asked = self._asked
         if asked.pod:
             mine = [pod for pod in held.pods if pod["metadata"]["name"] == asked.pod]
@@ -269,7 +267,7 @@ def end_of(failure: errors.KubeError) -> StreamEnd:
     if isinstance(failure, errors.Forbidden | errors.Unauthorized):
         said = f"the member does not let its agent read this: {text}"
         return StreamEnd(code=RejectCode.REFUSED_BY_MEMBER, message=said)
-    said = f"the member's API server does not give it: {text}"
+    said = f"the member's API server refuses it: {text}"
     return StreamEnd(code=RejectCode.MEMBER_NOT_ANSWERING, message=said)
 
 

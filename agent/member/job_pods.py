@@ -1,4 +1,4 @@
-"""Tells how the pods of a job are, with the member's events about them: read when somebody asks."""
+"""Reads the pods of a job, with the member's events for them, on request."""
 
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ async def tell_last(
 ) -> StreamPart:
     """The newest pods that failed, and the last lines of the container that did; lines only with `logs`.
 
-    A log that can not be read is left out: how the pod failed is told all the same. Raises the members of
+    An unreadable log is left out: the pod's failure is reported all the same. Raises the members of
     `shared.kube.errors`.
     """
     found = await held.look(kube, asked)

@@ -1,7 +1,7 @@
 """Pods that have failed, with their last lines: read as they fail, for pods may be removed soon after.
 
-Whoever watches pods hands them in, which costs nothing; they are read and told beside all else. Of a storm of
-failures the newest are kept: five of a job, and as many in all as are told within seconds.
+The watcher of pods hands them in, which costs nothing; they are read and reported beside all else. Of a storm
+of failures the newest are kept: five of a job, and as many in all as are sent within seconds.
 """
 
 import asyncio
@@ -74,5 +74,5 @@ async def _with_lines(kube: KubeClient, failed: _Failed, *, logs: bool) -> Faile
         try:
             lines = await last_of(kube, failed.namespace, failed.pod.name, container)
         except errors.KubeError:
-            lines = []  # how it failed is told all the same
+            lines = []  # its failure is reported all the same
     return FailedPod(job=failed.job, namespace=failed.namespace, pod=failed.pod, lines=lines)

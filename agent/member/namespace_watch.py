@@ -58,7 +58,7 @@ class NamespaceWatch:
 
     @property
     def holds(self) -> HeldNames:
-        """What the hub named last: the fields of a request that say so."""
+        """The hub's last list: the fields of a request with their states."""
         named = self._named
         return {
             "namespaces_held": named.revision,
@@ -190,14 +190,14 @@ class NamespaceWatch:
         return self._state(name, space, self._wanted(name))
 
     def _wanted(self, name: str) -> str | None:
-        """The id that a created namespace must have; "" where the hub has none of this name."""
+        """The id that a created namespace must have; "" if the hub has none of this name."""
         ids = self._named.ids
         return None if ids is None else ids.get(name, "")
 
     def _state(self, name: str, space: Space, wanted: str | None) -> NamespaceState:
         state = space.state(wanted)
         if state == REPLACED and space.work in self._standing:
-            return "Created"  # one of an envelope has a uid of its own
+            return "Created"  # an object of an envelope has its own uid
         if state not in CLOSED or not self._continues(space):
             return state
         return "Named" if wanted is None else "Continued"  # such a hub knows no other state

@@ -1,14 +1,15 @@
 """Deletes a namespace of a member only if this hub's agent created it and nothing is left in it.
 
 The agent lists every served kind as metadata. It does not count objects that Kubernetes creates in every
-namespace, objects that those own, and Jobs of this hub that have ended and whose end the hub has stored.
-While work of the hub is inside, the namespace waits. If other objects are inside, or the agent cannot look,
-the namespace is kept: it loses the marks of the work and keeps `managed-by` and `created-by`, and a later
-placement or Job may use it.
+namespace, objects that those own, and Jobs of this hub (or objects of other kinds that run as jobs) that
+have ended and whose end the hub has stored. While work of the hub is inside, the namespace waits. If other
+objects are inside, or the agent cannot look, the namespace is kept: it loses the marks of the work and keeps
+`managed-by` and `created-by`, and a later placement or Job may use it.
 
 An object that is created between the last list and the deletion goes with the namespace.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,6 +17,7 @@ from typing import Final
 import structlog
 
 from agent.decide.decision import NOT_EMPTY, Outcome, Trouble
+from agent.member.ended_parents import ended_of
 from agent.member.refusals import refused
 from agent.objects import managed_fields
 from agent.objects.facts import (
@@ -26,6 +28,7 @@ from agent.objects.facts import (
     is_held_by_us,
     is_written_by_us,
 )
+from agent.objects.holds import BUILT_IN, JOB
 from shared import labels
 from shared.kube import errors
 from shared.kube.client import KubeClient
@@ -184,7 +187,9 @@ async def _contents(client: KubeClient, namespace: str, hub_id: str) -> Contents
         except errors.KubeError as refusal:
             if refusal.status not in {404, 405}:  # not served any more, or not as a list
                 raise
-    holding = _holding(items, hub_id)
+    asked = [item for item in items if _may_have_ended(item, hub_id)]
+    ended = await asyncio.to_thread(ended_of, asked) if asked else frozenset[str]()
+    holding = _holding(items, hub_id, ended)
     mine = _ours(holding, hub_id)
     for item in holding:
         named = f"{item['kind']}/{item['metadata']['name']}"
@@ -199,9 +204,9 @@ def _ours(items: list[Object], hub_id: str) -> set[str]:
 
 
 def _kinds(endpoints: Iterable[Endpoint]) -> Iterator[Endpoint]:
-    """One endpoint of each resource that lives in namespaces, whatever the number of its versions."""
+    """One endpoint of each resource that lives in namespaces: the version that is known here, if any."""
     seen: set[tuple[str, str]] = set()
-    for endpoint in endpoints:
+    for endpoint in sorted(endpoints, key=lambda each: not _is_of_jobs(each)):
         key = (endpoint.api_version.rpartition("/")[0], endpoint.plural)
         if endpoint.namespaced and endpoint.verbs >= _NEEDED and key not in seen:
             seen.add(key)
@@ -209,16 +214,29 @@ def _kinds(endpoints: Iterable[Endpoint]) -> Iterator[Endpoint]:
 
 
 async def _listed(client: KubeClient, endpoint: Endpoint, namespace: str) -> list[Object]:
-    """Jobs as a whole, to tell whether they have ended; all else as metadata."""
+    """Jobs, and kinds that run as jobs, as a whole, to tell whether they have ended; all else as metadata."""
     at = (endpoint.api_version, endpoint.kind, namespace)
-    is_job = (endpoint.plural, endpoint.api_version.partition("/")[0]) == ("jobs", "batch")
-    return (await client.list(*at, metadata_only=not is_job)).items
+    return (await client.list(*at, metadata_only=not _is_of_jobs(endpoint))).items
 
 
-def _holding(items: list[Object], hub_id: str) -> list[Object]:
-    """Those that hold a namespace: neither made by Kubernetes, nor ended Jobs of ours, nor owned by such."""
+def _is_of_jobs(endpoint: Endpoint) -> bool:
+    return (endpoint.api_version, endpoint.kind) in BUILT_IN
+
+
+def _may_have_ended(item: Object, hub_id: str) -> bool:
+    """An object of a job that is no Job: the hub has its end if our finalizer is off."""
+    key = item["apiVersion"], item["kind"]
+    written = key in BUILT_IN - {JOB} and is_written_by_us(item, hub_id)
+    return written and not is_held_by_us(item) and not is_deleting(item)
+
+
+def _holding(items: list[Object], hub_id: str, ended: frozenset[str]) -> list[Object]:
+    """Those that hold a namespace: neither made by Kubernetes, nor ended Jobs of ours, nor owned by such.
+
+    `ended`: uids of objects of jobs that are no Jobs.
+    """
     items = [item for item in items if (item["apiVersion"], item["kind"]) not in _EVENTS]
-    free = {_uid(item) for item in items if _is_free(item, hub_id)}
+    free = {_uid(item) for item in items if _uid(item) in ended or _is_free(item, hub_id)}
     free = _with_owned(items, free, lambda owners, found: bool(owners) and owners <= found)
     return [item for item in items if _uid(item) not in free]
 

@@ -5,20 +5,25 @@ tells a listener, and keeps in the indexes that decisions and capacity read.
 """
 
 import asyncio
+from collections.abc import Iterable
 from typing import Protocol
 
 import structlog
 
 from agent.member.capacity import Ledger, NodeView, node_view
 from agent.member.held_jobs import MadeJobs
-from agent.objects.facts import JOB, Object, epoch_of, fence_of, owner_of
+from agent.objects.facts import Object, epoch_of, has_our_fields, owner_of
+from agent.objects.holds import JOB
+from agent.objects.makers import may_be_child
 from agent.objects.pods import JobPods, PodView, view
+from agent.objects.slim import slim_job, whole
 from shared import labels
 from shared.clock import Clock
 from shared.conditions import find
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.kube.informer import EventType, Informer
+from shared.node_preferences import HOSTNAME
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +38,7 @@ KindKey = tuple[str, str]
 
 
 class Listener(Protocol):
-    """Who is told what changed."""
+    """The listeners for changes."""
 
     def object_changed(self, uid: str, obj: Object) -> None:
         """An object that carries our labels with this uid is there or changed."""
@@ -64,6 +69,9 @@ class Observer:
         self._informers: dict[KindKey, Informer[Object]] = {}
         self._helpers: list[asyncio.Task[None]] = []
         self._job_of_object: dict[str, tuple[str, int]] = {}  # member Job uid → job uid, epoch
+        self._parents: dict[str, Object] = {}  # job uid → its object, where that is no Job
+        self._job_kinds: set[KindKey] = {JOB}
+        self._watched: frozenset[KindKey] | None = None  # … of jobs, where they are served
         self._queues: Informer[str] | None = None
         self._rediscover = asyncio.Event()
         self.pods: dict[str, JobPods] = {}
@@ -97,7 +105,12 @@ class Observer:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # --- what is asked of it ---------------------------------------------------------------------
+    # --- queries -------------------------------------------------------------------------------
+
+    def hostname_of(self, node: str) -> str:
+        """The hostname label of a node, by its name; the name where it has none or is unknown."""
+        found = self.ledger.nodes.get(node)
+        return node if found is None else found.labels.get(HOSTNAME) or node
 
     def want(self, api_version: str, kind: str) -> None:
         """Keep our objects of this kind in view from now on."""
@@ -108,7 +121,7 @@ class Observer:
             self._client,
             api_version,
             kind,
-            transform=self._job_view if key == JOB else _whole,
+            transform=self._job_view if key == JOB else whole,
             on_event=self._object,
             label_selector=f"{labels.MANAGED_BY}={self._hub_id}",
             clock=self._clock,
@@ -118,12 +131,50 @@ class Observer:
         self._tasks[key] = asyncio.create_task(informer.run())
         self._helpers.append(asyncio.create_task(self._announce(key, informer)))
 
+    def want_jobs(self, api_version: str, kind: str) -> None:
+        """The same of a kind whose objects are jobs: their pods are theirs, too."""
+        self._job_kinds.add((api_version, kind))
+        self.want(api_version, kind)
+
+    def watch_served(self, kinds: Iterable[KindKey]) -> None:
+        """Keep objects of these kinds in view wherever they are served, though no work names the kind yet."""
+        self._watched = frozenset(kinds)
+        self._watch_served()
+
+    def _watch_served(self) -> None:
+        for key in sorted(self._watched or ()):
+            if "/".join(key) in self.kinds:
+                self.want_jobs(*key)
+
+    def job_kinds(self) -> list[KindKey] | None:
+        """Kinds of which this member may hold objects of jobs; None: it is not known yet what it serves."""
+        if self._watched is None or not self.kinds:
+            return None
+        return sorted(k for k in self._job_kinds if k == JOB or "/".join(k) in self.kinds)
+
+    def parent_kind(self, uid: str) -> KindKey:
+        """The kind of a job's object, by the uid of its work: Job, unless another one is in view."""
+        parent = self._parents.get(uid)
+        return JOB if parent is None else (parent["apiVersion"], parent["kind"])
+
+    def namespaces_of_jobs(self) -> set[str]:
+        """Namespaces that hold objects of jobs which the agent made."""
+        parents = (each for each in self._parents.values() if has_our_fields(each))
+        return self.made_jobs.namespaces() | {each["metadata"]["namespace"] for each in parents}
+
+    def is_wanted(self, api_version: str, kind: str) -> bool:
+        """Whether this kind is kept in view, in this version or another one."""
+        group = api_version.rpartition("/")[0]
+        return any(
+            (known.rpartition("/")[0], of) == (group, kind) for known, of in self._informers
+        )
+
     def is_synced(self, api_version: str, kind: str) -> bool:
-        """Whether this kind's cache has been complete once (for Jobs: the pods' too)."""
+        """Tell if this kind's cache has been complete once (for kinds of jobs: the pods' too)."""
         informer = self._informers.get((api_version, kind))
         if informer is None or not informer.synced.is_set():
             return False
-        return (api_version, kind) != JOB or self._all_pods.synced.is_set()
+        return (api_version, kind) not in self._job_kinds or self._all_pods.synced.is_set()
 
     def is_served(self, api_version: str, kind: str) -> bool:
         """False only if the member is known not to serve the kind."""
@@ -131,13 +182,13 @@ class Observer:
         return informer is None or informer.served is not False
 
     def refused(self, api_version: str, kind: str) -> str:
-        """Why this kind may not be read; "" where it may."""
+        """The reason why this kind may not be read; "" if it may."""
         informer = self._informers.get((api_version, kind))
         return informer.refused if informer is not None else ""
 
     @property
     def capacity_known(self) -> bool:
-        """Whether nodes, pods and our Jobs have been read completely once."""
+        """True if nodes, pods and our Jobs have been read completely once."""
         return self._nodes.synced.is_set() and self.is_synced(*JOB)
 
     def live(self, api_version: str, kind: str, namespace: str, name: str) -> Object | None:
@@ -171,6 +222,8 @@ class Observer:
             self._index_job(event, obj, uid)
         if uid is None:
             return
+        if (obj.get("apiVersion"), obj.get("kind")) != JOB and epoch_of(obj):
+            self._index_parent(event, obj, uid)
         if event == "DELETED":
             self._listener.object_gone(uid, obj)
         else:
@@ -184,6 +237,30 @@ class Observer:
         elif uid is not None and member_uid not in self._job_of_object:
             self._job_of_object[member_uid] = (uid, epoch_of(job))
 
+    def _index_parent(self, event: EventType, parent: Object, uid: str) -> None:
+        """Note an object whose operator makes pods for a job; pods may have been seen before it."""
+        held = self._parents.get(uid)
+        same = held is not None and held["metadata"]["uid"] == parent["metadata"]["uid"]
+        if event == "DELETED":
+            if same:
+                del self._parents[uid]
+            return
+        self._parents[uid] = parent
+        pods = self.pods.get(uid)
+        if same or pods is None or not has_our_fields(parent):
+            return
+        for pod in list(pods.views.values()):
+            if not pod.made and self._is_of_parent(pod):
+                pods.found_made(pod, pod.epoch, by_operator=True)
+                self.ledger.pod_made(pod)
+
+    def _is_of_parent(self, pod: PodView) -> bool:
+        """Tell if a pod counts for an object that the agent made. A Job in view is no child, but a copy."""
+        parent = self._parents.get(pod.job_uid)
+        if parent is None or pod.owner in self._job_of_object or not has_our_fields(parent):
+            return False
+        return may_be_child(parent, pod.namespace, pod.maker)
+
     def _pod_view(self, pod: Object, previous: PodView | None) -> PodView:
         seen = view(pod, previous)
         if not seen.job_uid and seen.owner:
@@ -193,8 +270,14 @@ class Observer:
                 seen.job_uid, seen.epoch = known
         self._note_maker(seen, previous)
         if seen.phase == "Failed" and (previous is None or previous.phase != "Failed"):
-            self.made_jobs.failed(pod)
+            self._tell_failed(seen, pod)
         return seen
+
+    def _tell_failed(self, seen: PodView, pod: Object) -> None:
+        if seen.by_operator:
+            self.made_jobs.tell_of(seen.job_uid, seen.epoch, pod)
+        else:
+            self.made_jobs.failed(pod)
 
     def _note_maker(self, pod: PodView, previous: PodView | None) -> None:
         """Note if the agent made the pod's Job. It stays so once the Job is gone, or gives the pod up."""
@@ -203,10 +286,13 @@ class Observer:
             pod.made, pod.epoch = True, epoch
         elif previous is not None and (previous.uid, previous.job_uid) == (pod.uid, pod.job_uid):
             pod.made, pod.epoch = previous.made, previous.epoch
+            pod.by_operator = previous.by_operator
+        if not pod.made and pod.job_uid and self._is_of_parent(pod):
+            pod.made = pod.by_operator = True
 
     def _job_view(self, job: Object, previous: Object | None) -> Object:
         self.job_seen(job)
-        return _slim_job(job, previous)
+        return slim_job(job, previous)
 
     def job_seen(self, job: Object) -> None:
         """Note who made a Job, as long as it has its managed fields; pods may have been seen before it."""
@@ -242,7 +328,7 @@ class Observer:
         pods.remove(pod)
         if not pods:
             del self.pods[pod.job_uid]
-        if not pods or pod.reason:
+        if not pods or pod.reason or pod.by_operator:
             self._listener.pods_changed(pod.job_uid)
 
     def _node(self, event: EventType, old: NodeView | None, new: NodeView | None) -> None:
@@ -256,7 +342,7 @@ class Observer:
 
     async def _announce(self, key: KindKey, informer: Informer[Object]) -> None:
         await informer.synced.wait()
-        if key == JOB:
+        if key in self._job_kinds:
             await self._all_pods.synced.wait()
         self._listener.kind_changed(key)
 
@@ -286,6 +372,7 @@ class Observer:
         self.kinds = kinds
         self.revision += 1
         served = set(kinds)
+        self._watch_served()
         for key, informer in self._informers.items():
             if informer.served is False and f"{key[0]}/{key[1]}" in served:
                 informer.wake()
@@ -299,25 +386,6 @@ class Observer:
                     on_event=self._queue,
                 )
                 self._helpers.append(asyncio.create_task(self._queues.run()))
-
-
-def _whole(obj: Object, _previous: Object | None) -> Object:
-    return obj
-
-
-def _slim_job(job: Object, _previous: Object | None) -> Object:
-    """A Job without its pod template, and without managed fields unless they say who suspends it.
-
-    Of the template only stays what says whose Job it is.
-    """
-    spec = job.get("spec") or {}
-    fence = fence_of(job)
-    spec.pop("template", None)
-    if fence:
-        spec["template"] = {"spec": {"containers": [{"env": fence}]}}
-    if not spec.get("suspend"):
-        job["metadata"].pop("managedFields", None)
-    return job
 
 
 def _queue_state(queue: Object, _previous: str | None) -> str:

@@ -1,8 +1,8 @@
 """Properties of the member: those that its nodes tell, and those that its administrator adds. Pure.
 
 An administrator writes them into ConfigMap `roadstead-properties` in the agent's own namespace, into which
-no hub writes: under any key, one `NAME=VALUE` in a line, since keys of a ConfigMap can hold no `/`. What
-can not be taken is told with its line; the rest of them count.
+no hub writes: under any key, one `NAME=VALUE` in a line, since keys of a ConfigMap can hold no `/`. Faulty
+lines are reported with their number; the others count.
 """
 
 from collections import Counter, defaultdict
@@ -18,11 +18,11 @@ CONFIG_MAP: Final = "roadstead-properties"
 SHAPE_LABEL: Final = "node.kubernetes.io/instance-type"
 MOST: Final = 100  # properties that an administrator may add, and shapes of nodes that are counted
 MOST_FAULTS: Final = 20
-MOST_CHARS: Final = 300  # of what is told of one
+MOST_CHARS: Final = 300  # of a reported one
 
 
 class Node(Protocol):
-    """What is read of a node."""
+    """The fields read of a node."""
 
     @property
     def labels(self) -> Mapping[str, str]: ...
@@ -32,7 +32,7 @@ class Node(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What an administrator added, and what of it could not be taken, in words."""
+    """An administrator's properties, and the faults of refused ones, in words."""
 
     values: dict[str, str] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ def of_nodes(nodes: Iterable[Node]) -> dict[str, str]:
 
 
 def read_declared(config_map: Mapping[str, Any] | None) -> Declared:
-    """What the ConfigMap adds; of a name that stands twice the first counts."""
+    """The ConfigMap's properties; of a repeated name the first counts."""
     values: dict[str, str] = {}
     faults: list[str] = []
     data = (config_map or {}).get("data") or {}
@@ -103,7 +103,7 @@ def _pair(text: str) -> tuple[str, str, str]:
 
 
 def _unusable(name: str, value: str) -> str:
-    """Why placements can not compare a value that is told all the same; "" where they can."""
+    """The reason why placements can not compare a value that is reported all the same; "" if they can."""
     if properties.is_location(name):
         return ""
     try:

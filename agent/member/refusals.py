@@ -1,4 +1,4 @@
-"""What a member's refusal of a write means for the work: not now, not as it is, or never."""
+"""Classifies a member's refusal of a write: retry later, not in this form, or never."""
 
 import re
 
@@ -14,10 +14,10 @@ _UNDECODABLE = re.compile(r'\w+ in version "[^"]+" cannot be handled as a ')
 
 
 def refused(refusal: errors.KubeError, *, hopeless: bool = False) -> Trouble:
-    """What a refusal means: not now, or not as it is.
+    """The meaning of a refusal: not now, or not in this form.
 
     `hopeless`: of a POST, whose manifest never changes: one that can not be decoded (400) or fails
-    validation (422) is refused for good. An admission webhook's refusal (400, 403) may be another one
+    validation (422) is refused permanently. An admission webhook's refusal (400, 403) may be another one
     tomorrow; a policy's is the member's own word, as the agent's gate gives it.
     """
     if isinstance(refusal, errors.TooManyRequests):
@@ -34,7 +34,7 @@ def refused(refusal: errors.KubeError, *, hopeless: bool = False) -> Trouble:
 
 
 def _is_for_good(refusal: errors.Invalid) -> bool:
-    """Whether the manifest is wrong for any API server, as one that only lacks a field of it is not."""
+    """True if the manifest is wrong for any API server; a server that only lacks a field does not count."""
     text = refusal.message
     undecodable = _UNDECODABLE.match(text) is not None and "strict decoding error" not in text
     return refusal.status == 422 or undecodable
@@ -63,8 +63,6 @@ def conflicting(conflict: errors.Conflict, *, ours: bool = False) -> Trouble:
     managers = ", ".join(sorted({field.manager for field in owned}))
     paths = ", ".join(field.field for field in owned[:3])
     if ours:
-        text = (
-            f"{managers} manages {paths}, and fields of others are not overwritten (force: false)"
-        )
+        text = f"{managers} manages {paths}, and the agent does not overwrite fields of others (force: false)"
         return Trouble(APPLY_CONFLICT, text)
     return Trouble("NameConflict", f"{managers} manages {paths} of the object that is there")

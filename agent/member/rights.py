@@ -1,8 +1,9 @@
 """May the agent's account create Jobs in a namespace? Asked at the start, after a refusal, then until it may.
 
 403 to a create has several causes: RBAC, quota, a webhook, a policy. A SelfSubjectAccessReview tells the
-first from the others by a field, so nothing is concluded from the message. The agent reports missing rights
-with the capacity: the hub gives such a member no Jobs of that namespace, and its other work goes on.
+first from the others by a field, so nothing is concluded from the message. The agent reports missing
+rights with the capacity: the hub gives such a member no Jobs of that namespace, and its other work
+continues.
 
 An agent that starts does not know its rights yet and reports None: the hub keeps what it has stored. RBAC is
 additive: one review of all namespaces answers for each, if it allows. Else one follows for each named one.
@@ -15,12 +16,14 @@ from typing import Final
 import structlog
 
 from agent.decide.decision import Outcome, Trouble
+from agent.member.observer import Observer
 from shared import labels
 from shared.clock import Clock
 from shared.consent import CREATE_FORBIDDEN
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.wire.agent_v1 import MOST_FORBIDDEN, Work
+from shared.wire.versions import KINDS, NEWEST
 
 log = structlog.get_logger(__name__)
 
@@ -29,6 +32,29 @@ _NAMED_S: Final = 1.0  # between two looks whether the hub has named namespaces:
 _EVERYWHERE: Final = ""  # as the namespace of a review
 _ASKED_S: Final = 5.0  # for the answer
 _FIRST_ANSWER_S: Final = 3.0  # after the start
+
+
+def kind_forbidden(work: Work, outcome: Outcome) -> Outcome:
+    """Name the right in the trouble of a refused create of an object that is no Job; others as they are."""
+    trouble = outcome.trouble
+    if trouble is None or not outcome.forbidden or trouble.reason != "ApplyFailed":
+        return outcome
+    text = (
+        f"the agent may not create {work.kind} in namespace {work.namespace} (403): grant its account get, "
+        f"list, watch, create, patch and delete on that kind, by jobKinds of the agent's chart "
+        f"({trouble.message})"
+    )
+    return replace(outcome, trouble=Trouble("KindForbidden", text))
+
+
+def unread_kinds(observer: Observer, protocol: int = NEWEST) -> list[str]:
+    """Served kinds of jobs, as apiVersion/Kind, that the agent's account may not list and watch.
+
+    None of them where the hub's protocol knows no such report.
+    """
+    if protocol < KINDS:
+        return []
+    return ["/".join(key) for key in observer.job_kinds() or () if observer.refused(*key)]
 
 
 class Rights:
@@ -93,6 +119,21 @@ class Rights:
             self._changed(work.namespace, allowed=False)
         return replace(outcome, trouble=self.refusal(work))
 
+    async def judge_patch(self, work: Work, outcome: Outcome) -> Outcome:
+        """Name the missing right in the trouble of a refused patch, if that is the cause.
+
+        The Job is there: the agent can neither start nor release it before it has the right.
+        """
+        if outcome.trouble is None or not outcome.forbidden:
+            return outcome
+        if await self._may(work.namespace, "patch") is not False:
+            return outcome
+        text = (
+            f"the agent's account may not patch Jobs in namespace {work.namespace} (403): grant it verb "
+            "patch on jobs.batch there"
+        )
+        return replace(outcome, trouble=Trouble(outcome.trouble.reason, text))
+
     async def _find_out(self) -> None:
         """Ask until all is answered; a create that is refused meanwhile counts as it does later."""
         while (everywhere := await self._may_create(_EVERYWHERE)) is None:
@@ -124,8 +165,11 @@ class Rights:
             await self._clock.sleep(_NAMED_S if named is None else ASK_AGAIN_S)
 
     async def _may_create(self, namespace: str) -> bool | None:
+        return await self._may(namespace, "create")
+
+    async def _may(self, namespace: str, verb: str) -> bool | None:
         """Ask the member; None: it does not answer."""
-        wanted = {"group": "batch", "resource": "jobs", "verb": "create", "namespace": namespace}
+        wanted = {"group": "batch", "resource": "jobs", "verb": verb, "namespace": namespace}
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",

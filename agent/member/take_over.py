@@ -94,7 +94,7 @@ def stranger(live: Object, hub_id: str) -> str:
         return f"an object of this name carries {mark}{by} but was not created by this hub"
     if other:
         return f"an object of this name belongs to another hub ({other}, epoch {epoch_of(live)})"
-    return f"an object of this name{by} is there that Roadstead did not make"
+    return f"an object of this name{by} exists that Roadstead did not create"
 
 
 def _labels(live: Object) -> Object:

@@ -17,7 +17,8 @@ from agent.member.acceptance import made_for
 from agent.member.namespace_watch import NamespaceWatch
 from agent.member.namespaces import delete_if_empty
 from agent.member.observer import Observer
-from agent.objects.facts import JOB, owner_of
+from agent.objects.facts import owner_of
+from agent.objects.holds import JOB
 from shared.clock import Clock
 from shared.consent import accept_command
 from shared.kube import errors
@@ -51,14 +52,22 @@ class NamespaceUpkeep:
         """Look until cancelled."""
         if policy.consent == "Report":
             await self._watch.synced()
-            while not self._observer.is_synced(*JOB):
+            while not self._knows_jobs():
                 await self._clock.sleep(LOOK_EVERY_S / 10)
-            self._watch.continue_in(self._observer.made_jobs.namespaces())
+            self._watch.continue_in(self._observer.namespaces_of_jobs())
         while True:
             await self._clock.sleep(LOOK_EVERY_S)
             self._tell()
             if policy.profile != "jobs":
                 await self.turn()
+
+    def _knows_jobs(self) -> bool:
+        """Are all objects of jobs in view? Of a kind that the account may not read the agent made none."""
+        kinds = self._observer.job_kinds()
+        return kinds is not None and all(
+            self._observer.is_synced(*key) or (key != JOB and self._observer.refused(*key))
+            for key in kinds
+        )
 
     async def turn(self) -> None:
         """Delete the empty ones among the namespaces of an earlier id that are due."""

@@ -1,4 +1,4 @@
-"""Whether an object does its work, by its status and the rule of a kind of Kubernetes, and why not. Pure.
+"""Availability of an object, by its status and the rule of a Kubernetes kind, with a reason. Pure.
 
 The rules are KubeFleet's (pkg/controllers/workapplier) where it has one, and the controllers' own words
 elsewhere. Nothing is claimed blindly: an object whose status is not of its kind's shape is None, not True.

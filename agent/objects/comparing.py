@@ -1,13 +1,15 @@
-"""How a live object differs from what is desired, by the rules of its work; and how that is told. Pure."""
+"""Differences of a live object from the desired one, by the rules of its work, and their report. Pure."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from agent.objects import drift
 from agent.objects.drift import ABSENT, Difference, Object
-from agent.objects.facts import JOB, is_created, outdated
+from agent.objects.facts import is_created, outdated
 from agent.objects.full_comparison import additions, hidden
+from agent.objects.holds import JOB, is_job_work, scale_of
 from shared import labels
+from shared.pointers import steps, value_at
 from shared.wire.agent_v1 import Drift, Work
 
 MOST = 1000  # differences of one object that are looked at; fewer are told
@@ -24,6 +26,8 @@ def drifted(work: Work, live: Object, base: Object | None) -> tuple[list[Differe
     if (work.api_version, work.kind) == JOB:
         found = drift.differences(manifest, live, labels.FIELD_MANAGER) or []
         return ([] if outdated(work, live) else found), False
+    if is_job_work(work):
+        return ([] if outdated(work, live) else _scaled(work, live)), False
     if outdated(work, live):
         against = manifest if base is None else base
         found = _against_older(manifest, live, base)
@@ -33,6 +37,14 @@ def drifted(work: Work, live: Object, base: Object | None) -> tuple[list[Differe
         held = drift.compared(manifest, live)
         return _few(held), bool(held)
     return _few([*held, *_added(work, manifest, live)]), False
+
+
+def _scaled(work: Work, live: Object) -> list[Difference]:
+    """Another number of pods than is reserved. Which other fields its operator fills in, nobody has told."""
+    scale = scale_of(work)
+    if scale is None or (there := value_at(live, scale.path)) == scale.value:
+        return []
+    return [Difference(tuple(steps(scale.path)), scale.value, there)]
 
 
 def told(

@@ -1,4 +1,4 @@
-"""Which desired paths of a live object no longer hold. Pure.
+"""Drifted paths of a live object. Pure.
 
 A path has drifted when no entry of our field manager owns it any more and its live value differs,
 quantity-aware, from the manifest (docs/explain/drift.md): what the server normalises or defaults is still
@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from agent.objects import managed_fields
-from agent.objects.facts import JOB
+from agent.objects.holds import JOB
 from agent.objects.manifests import encoded, mutable_fields
 from shared import labels, quantity, secrecy
 

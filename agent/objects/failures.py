@@ -1,4 +1,4 @@
-"""How the pods of a Job failed: exit codes and reasons, kept for as long as the agent knows the job. Pure.
+"""Failures of a Job's pods: exit codes and reasons, kept for as long as the agent knows the job. Pure.
 
 A Job's controller says that a Job has failed and not how; pods say how, in another watch, and may go soon.
 """
@@ -75,16 +75,17 @@ class Failures:
             return []
         return sorted({each for found in self.pods.values() for each in found})[:MOST_TOLD]
 
-    def kept_until(self, job: Object | None, manifest: Object | None, now: float) -> float | None:
-        """Until when the failure of a Job that may be tried again is not told; None: it is.
+    def kept_until(
+        self, job: Object | None, manifest: Object | None, now: float, failed: int
+    ) -> float | None:
+        """Until when the failure of a job that may be tried again is not told; None: it is.
 
-        Its manifest says after which failures, and not all pods that it counts as failed are known.
+        Its manifest says after which failures, and not all of its `failed` pods are known.
         """
         notes = ((manifest or {}).get("metadata") or {}).get("annotations") or {}
         if job is None or labels.RETRY_ON not in notes:
             return None
         self._begin(epoch_of(job))
-        failed = (job.get("status") or {}).get("failed") or 0
         known = len(self.pods) if epoch_of(job) == self.epoch else 0
         if known >= min(failed, MOST_PODS):
             self.since = None

@@ -1,4 +1,4 @@
-"""What others added to an object: fields that its manifest does not name and that another manager owns.
+"""Additions to an object: fields that its manifest does not set and that another manager owns.
 
 Pure. For placements that ask for a full comparison. What an API server defaults belongs to nobody and is
 no addition, unless a client wrote it out; labels and annotations of Kubernetes' own, and of Roadstead,

@@ -1,4 +1,4 @@
-"""Which fields of an object a field manager owns, read from `metadata.managedFields`. Pure.
+"""Fields that a field manager owns, read from `metadata.managedFields`. Pure.
 
 `fieldsV1` is a tree: `f:NAME` a field, `k:{…}` the item of an associative list with those keys,
 `v:…` an item of a set, `i:N` an item by index, `.` the thing itself; an empty tree is a leaf, owned

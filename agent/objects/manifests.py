@@ -1,10 +1,17 @@
-"""What is written for one work: the manifest with our marks, and the patches of a Job. Pure."""
+"""Writes for one work: the manifest with our marks, and the patches of a job's object. Pure."""
 
 import base64
+import copy
+from collections.abc import Callable
 
 from agent.objects.facts import Object, is_created, is_namespace, outdated
-from shared import finalizers, labels
+from agent.objects.field_values import patch_of, written
+from agent.objects.holds import JOB, hold_of, scale_of
+from shared import finalizers, labels, node_preferences
 from shared.generated import clean_template, is_generated
+from shared.node_preferences import without_preferences
+from shared.podsecurity.templates import templates_of
+from shared.pointers import value_at
 from shared.wire.agent_v1 import Work
 
 # Job fields that its API lets change after creation and that Roadstead keeps as declared. Never
@@ -39,12 +46,14 @@ _MARKS = frozenset(
 
 
 def as_written(live: Object) -> Object:
-    """A Job of a member as its user may have written it: without our marks and what servers add.
+    """A job's object as its user may have written it: without our marks and what servers add.
 
-    What was added to its pods on its way (node selectors of flavors, defaults) can not be told apart; its
-    own queue, priority and time to live were taken off and are lost.
+    What was added to its pods on its way (node selectors of flavors, defaults) can not be told apart, but for
+    the preferences of nodes; its own queue, priority and time to live were taken off and are lost.
     """
     metadata = live["metadata"]
+    if (live.get("apiVersion"), live.get("kind")) != JOB:
+        return _as_written(live)
     spec = {
         name: value
         for name, value in (live.get("spec") or {}).items()
@@ -52,7 +61,7 @@ def as_written(live: Object) -> Object:
     }
     template = dict(spec.get("template") or {})
     template["metadata"] = _own(template.get("metadata") or {})
-    template["spec"] = _without_fence(template.get("spec") or {})
+    template["spec"] = without_preferences(_without_fence(template.get("spec") or {}))
     named = {name: metadata[name] for name in ("name", "namespace") if name in metadata}
     return {
         "apiVersion": "batch/v1",
@@ -60,6 +69,22 @@ def as_written(live: Object) -> Object:
         "metadata": {**named, **_own(metadata)},
         "spec": {**spec, "template": template},
     }
+
+
+def _as_written(live: Object) -> Object:
+    """The same of an object of another kind: the fields that hold it stay as they are."""
+    made = copy.deepcopy({name: value for name, value in live.items() if name != "status"})
+    for each in templates_of(made):
+        given, pod = each.body.get("metadata"), each.body.get("spec")
+        if each.is_part or not each.path:
+            continue
+        if isinstance(given, dict):
+            given.update(_own(given))
+        if isinstance(pod, dict):
+            pod.update(without_preferences(_without_fence(pod)))
+    metadata = live["metadata"]
+    named = {name: metadata[name] for name in ("name", "namespace") if name in metadata}
+    return {**made, "metadata": {**named, **_own(metadata)}}
 
 
 def _own(metadata: Object) -> Object:
@@ -149,21 +174,38 @@ def stamped_over(work: Work, hub_id: str, live: Object | None) -> Object:
     return manifest
 
 
+def with_hostnames(work: Work, hostname_of: Callable[[str], str]) -> Work:
+    """A Job's work with hostname labels for the names of the nodes that its pods prefer or avoid."""
+    assert work.manifest is not None
+    spec = work.manifest.get("spec") or {}
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    named = node_preferences.with_hostnames(pod, hostname_of)
+    if named is pod:
+        return work
+    manifest = {**work.manifest, "spec": {**spec, "template": {**template, "spec": named}}}
+    return work.model_copy(update={"manifest": manifest})
+
+
 def unstarted(work: Work, hub_id: str, mark: str = "") -> Object:
-    """The Job as it is created: suspended, in a queue that does not exist, held by our finalizer.
+    """The object as it is created: held, in a queue that does not exist, kept by our finalizer.
 
     Whenever a POST of it may land, however late, nothing starts of it.
     """
+    hold = hold_of(work)
+    assert hold is not None
     job = stamped(work, hub_id)
     metadata = job["metadata"]
     metadata["labels"][labels.QUEUE_NAME] = labels.NO_QUEUE
     if work.namespace_id:
         metadata["annotations"][labels.NAMESPACE_ID] = work.namespace_id
-    metadata["annotations"][labels.NOT_STARTED] = "true"
+    metadata["annotations"][labels.NOT_STARTED] = hold.mark
     if mark:
         metadata["annotations"][labels.MARK] = mark
     metadata["finalizers"] = [labels.MEMBER_FINALIZER]
-    return {**job, "spec": {**clean_template(job.get("spec") or {}), "suspend": True}}
+    if (work.api_version, work.kind) == JOB:
+        job = {**job, "spec": clean_template(job.get("spec") or {})}
+    return written(job, hold.held)
 
 
 def start_patch(work: Work, live: Object) -> Object:
@@ -173,11 +215,33 @@ def start_patch(work: Work, live: Object) -> Object:
     patch = job_patch(work, live) if outdated(work, live) else {"metadata": {}}
     metadata = patch["metadata"]
     metadata["uid"] = live["metadata"]["uid"]
+    metadata.pop("resourceVersion", None)  # it is started in whatever version, by its uid
     metadata["annotations"] = {**metadata.get("annotations", {}), labels.NOT_STARTED: None}
     queue = (wanted["metadata"].get("labels") or {}).get(labels.QUEUE_NAME)
     metadata["labels"] = {**metadata.get("labels", {}), labels.QUEUE_NAME: queue}
-    suspend = bool((wanted.get("spec") or {}).get("suspend"))
-    patch["spec"] = {**patch.get("spec", {}), "suspend": suspend}
+    fields, replaces = _started(work, live)
+    if (
+        replaces or scale_of(work) is not None
+    ):  # a late start raises no number that was lowered since
+        metadata["resourceVersion"] = live["metadata"]["resourceVersion"]
+    return _merged(patch, fields)
+
+
+def _started(work: Work, live: Object) -> tuple[Object, bool]:
+    """The fields of a start: by the rule of the work; a Job runs as its manifest says. See `patch_of`."""
+    if (work.api_version, work.kind) != JOB:
+        hold = hold_of(work)
+        assert hold is not None
+        return patch_of(live, hold.run)
+    return {"spec": {"suspend": bool(value_at(work.manifest, "/spec/suspend"))}}, False
+
+
+def _merged(patch: Object, fields: Object) -> Object:
+    """A merge patch with further fields."""
+    for name, value in fields.items():
+        held = patch.get(name)
+        both = isinstance(held, dict) and isinstance(value, dict)
+        patch[name] = _merged(held, value) if both and held is not None else value
     return patch
 
 
@@ -221,7 +285,11 @@ def consent_withdrawn_patch(live: Object) -> Object:
 
 
 def job_patch(work: Work, live: Object) -> Object:
-    """The merge patch that brings a live Job's changed mutable fields to the manifest's."""
+    """The merge patch that brings a live Job's changed mutable fields to the manifest's.
+
+    Of other kinds only the number that multiplies all pods may change. Such a patch names the version that
+    was seen: one that comes late raises no number that a later one has lowered.
+    """
     assert work.manifest is not None
     wanted, held = work.manifest, live
     metadata: Object = {"uid": held["metadata"]["uid"]}
@@ -232,9 +300,13 @@ def job_patch(work: Work, live: Object) -> Object:
         if changed:
             metadata[part] = changed
     patch: Object = {"metadata": metadata}
+    scale = scale_of(work)
+    if scale is not None and value_at(live, scale.path) != scale.value:
+        metadata["resourceVersion"] = live["metadata"]["resourceVersion"]
+        return _merged(patch, patch_of(live, [scale])[0])
     spec = {
         name: (wanted.get("spec") or {})[name]
-        for name in mutable_fields(wanted)
+        for name in (mutable_fields(wanted) if (work.api_version, work.kind) == JOB else ())
         if name in (wanted.get("spec") or {})
         and (held.get("spec") or {}).get(name) != wanted["spec"][name]
     }

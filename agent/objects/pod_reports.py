@@ -1,4 +1,4 @@
-"""What is told of a job's pods to whoever asks: containers, exit codes, why they do not run. Pure."""
+"""Reports of a job's pods: containers, exit codes, reasons why they do not run. Pure."""
 
 from collections.abc import Iterable
 from typing import Any, Final

@@ -1,10 +1,11 @@
-"""What the agent remembers of a pod, and the pods of one Job taken together. Pure.
+"""The agent's record of a pod, and a summary of the pods of one Job. Pure.
 
 Every pod of the cluster passes here several times in its life, so a view keeps only what capacity
 and reasons need, and amounts are read once for each size that a pod has.
 """
 
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ import orjson
 
 from agent.objects.facts import number
 from agent.objects.failures import Failures, failures_of
+from agent.objects.makers import NOBODY, Maker, maker_of
 from shared import labels, quantity, resources
 from shared.errors import Rejected
 
@@ -51,10 +53,15 @@ class PodView:
     owner_name: str = ""
     namespace: str = ""
     made: bool = False  # the agent made the owner for this job: the agent reports of no other
+    by_operator: bool = False  # made for an object that is no Job: its pods are counted one by one
+    maker: Maker = NOBODY  # its controller; of pods of others it is left out
+    ready: bool = False
+    terminating: bool = False
     started: str = ""  # when its first container started, as the kubelet wrote it
     reason: str = ""
     message: str = ""
-    failure: str = ""  # which container failed, how, and where its log is
+    failure: str = ""  # which container failed, and how
+    failed_name: str = ""  # the pod's name, if that container has a log
     failed_at: str = ""
     failures: tuple[str, ...] = ()  # exit codes and reasons
 
@@ -62,6 +69,20 @@ class PodView:
     def counts(self) -> bool:
         """Whether its job is not over yet for it: it may run, or its controller has to count its end."""
         return bool(self.owner) or self.phase not in _ENDED
+
+    @property
+    def is_final(self) -> bool:
+        """Tell if it has ended, and stays so."""
+        return self.phase in _ENDED
+
+    @property
+    def stand(self) -> str:
+        """What it is counted as among the pods of an object that is no Job."""
+        if self.is_final:
+            return "succeeded" if self.phase == "Succeeded" else "failed"
+        if self.terminating:
+            return "terminating"
+        return "ready" if self.ready else "active"
 
     @property
     def holds_node(self) -> bool:
@@ -80,7 +101,7 @@ def view(pod: Object, previous: PodView | None) -> PodView:
     else:
         requests = _requests(_granted(spec, status))
     reason, message = _why_not_running(status)
-    failed_at, failure = _why_failed(metadata, status)
+    failed_at, failure, failed_name = _why_failed(metadata, status)
     return PodView(
         uid=uid,
         node=spec.get("nodeName") or "",
@@ -91,12 +112,16 @@ def view(pod: Object, previous: PodView | None) -> PodView:
         epoch=number(marks.get(labels.EPOCH) or "") or 0,
         owner=job_owner(metadata),
         owner_name=owner_name(metadata),
+        maker=maker_of(metadata) if labels.JOB_UID in marks else NOBODY,
+        ready=_is_ready(status),
+        terminating=bool(metadata.get("deletionTimestamp")),
         namespace=sys.intern(metadata.get("namespace") or ""),
         started=_started(status) or (previous.started if previous is not None else ""),
         reason=reason,
         message=message,
         failure=failure,
         failed_at=failed_at,
+        failed_name=failed_name,
         failures=failures_of(pod),
     )
 
@@ -174,10 +199,13 @@ def _requests(spec: Object) -> dict[str, int]:
     return amounts
 
 
-def is_over(pod: Object) -> bool:
-    """Whether a pod has ended and nobody owns it, so that nobody has to count its end."""
+def is_over(pod: Object, *, of_parent: bool = False) -> bool:
+    """Tell if a pod has ended and no Job owns it, so that nobody has to count its end.
+
+    `of_parent`: it is of a job whose object is no Job. That tells its end itself.
+    """
     ended = (pod.get("status") or {}).get("phase") in _ENDED
-    return ended and not job_owner(pod["metadata"])
+    return ended and (of_parent or not job_owner(pod["metadata"]))
 
 
 def is_of_copy(owner: str, job: str) -> bool:
@@ -199,6 +227,13 @@ def job_owner(metadata: Object, field: str = "uid") -> str:
 def owner_name(metadata: Object) -> str:
     """The name of the Job that a pod belongs to, "" for none."""
     return job_owner(metadata, "name")
+
+
+def _is_ready(status: Object) -> bool:
+    return any(
+        each.get("type") == "Ready" and each.get("status") == "True"
+        for each in status.get("conditions") or ()
+    )
 
 
 def _started(status: Object) -> str:
@@ -227,11 +262,14 @@ def _why_not_running(status: Object) -> tuple[str, str]:
     return "", ""
 
 
-def _why_failed(metadata: Object, status: Object) -> tuple[str, str]:
-    """When a container of the pod last failed, and how: the newest end with an exit code that is not 0."""
+def _why_failed(metadata: Object, status: Object) -> tuple[str, str, str]:
+    """When a container of the pod last failed, and how: the newest end with an exit code that is not 0.
+
+    Third, the name of the pod if that container has a log.
+    """
     pod = metadata.get("name") or ""
     found = [
-        (str(ended.get("finishedAt") or ""), _exit(metadata, container, ended))
+        (str(ended.get("finishedAt") or ""), _exit(pod, container, ended), pod)
         for name in ("initContainerStatuses", "containerStatuses")
         for container in status.get(name) or ()
         for when in ("state", "lastState")
@@ -241,19 +279,16 @@ def _why_failed(metadata: Object, status: Object) -> tuple[str, str]:
         return max(found)
     if status.get("phase") == "Failed" and status.get("reason"):  # evicted, or its node is gone
         words = f"pod {pod}: {status['reason']}: {status.get('message') or ''}"
-        return "", words.rstrip(": ")
-    return "", ""
+        return "", words.rstrip(": "), ""
+    return "", "", ""
 
 
-def _exit(metadata: Object, container: Object, ended: Object) -> str:
-    """How a container ended, and what people type who have no credential of this cluster."""
-    pod, name = metadata.get("name") or "", container.get("name")
-    job = f"{metadata.get('namespace') or ''}/{owner_name(metadata)}"
+def _exit(pod: str, container: Object, ended: Object) -> str:
+    """Say how a container ended."""
     said = ended.get("reason") or ""
     why = f" ({said})" if said not in {"", "Error"} else ""
     return (
-        f"pod {pod}: container {name} exited with code {ended['exitCode']}{why}; "
-        f"its log, while the pod is kept: roadstead logs {job} --pod {pod}"
+        f"pod {pod}: container {container.get('name')} exited with code {ended['exitCode']}{why}"
     )
 
 
@@ -262,12 +297,12 @@ class JobPods:
     """The pods of one job, kept up to date pod by pod. `running_since`: its first container's start.
 
     All pods with the job's labels count as present; only those of Jobs that the agent made say anything else.
-    `failed`: epoch, instant and words of the last failure, which outlasts its pod.
+    `failed`: epoch, instant and words of the last failure, which outlasts its pod; the pod that has its log.
     """
 
     views: dict[str, PodView] = field(default_factory=dict)  # by pod uid
     running_since: str = ""
-    failed: tuple[int, str, str] = (0, "", "")
+    failed: tuple[int, str, str, str] = (0, "", "", "")
     failures: Failures = field(default_factory=Failures)
 
     def put(self, pod: PodView) -> bool:
@@ -276,15 +311,16 @@ class JobPods:
         self.views[pod.uid] = pod
         changed = old is None or old.counts is not pod.counts
         if not pod.made:
-            return changed
+            return changed or (old is not None and old.is_final is not pod.is_final)
         changed = changed or old is None or (old.reason, old.message) != (pod.reason, pod.message)
+        changed = changed or (pod.by_operator and old is not None and old.stand != pod.stand)
         if pod.started and (not self.running_since or pod.started < self.running_since):
             self.running_since = pod.started
             changed = True
         if pod.failures and (old is None or old.failures != pod.failures):
             self.failures.note(pod.epoch, pod.uid, pod.failures)
             changed = True
-        failed = (pod.epoch, pod.failed_at, pod.failure)
+        failed = (pod.epoch, pod.failed_at, pod.failure, pod.failed_name)
         if pod.failure and failed > self.failed:
             self.failed = failed
             changed = True
@@ -294,9 +330,14 @@ class JobPods:
         """The pods of one Job, by its uid in the member."""
         return [pod for pod in self.views.values() if pod.owner == job]
 
-    def found_made(self, pod: PodView, epoch: int) -> None:
-        """The agent made the pod's Job, which came into view after the pod."""
-        pod.made, pod.epoch = True, epoch
+    def stands(self, epoch: int) -> Counter[str]:
+        """How many pods of an epoch's object, which is no Job, are ready, active, …: see `PodView.stand`."""
+        mine = (pod for pod in self.views.values() if pod.by_operator and pod.epoch == epoch)
+        return Counter(pod.stand for pod in mine)
+
+    def found_made(self, pod: PodView, epoch: int, *, by_operator: bool = False) -> None:
+        """The agent made the pod's Job or parent, which came into view after the pod."""
+        pod.made, pod.epoch, pod.by_operator = True, epoch, by_operator
         self.remove(pod)  # as if it came now
         self.put(pod)
 
@@ -316,18 +357,18 @@ class JobPods:
         worst = min(held, key=lambda pod: (pod.reason == "FailedScheduling", pod.uid))
         return worst.reason, worst.message
 
-    def left(self, of: str = "", namespace: str = "") -> int:
+    def left(self, of: str = "", namespace: str = "", *, of_parent: bool = False) -> int:
         """How many its job, of the name `of`, has to wait for before it is over.
 
         A Job has its pods in its own namespace ("": not known); one elsewhere with its labels is another
-        tenant's.
+        tenant's. `of_parent`: the job's object is no Job. Nobody has to count the ends of its pods.
         """
         mine = (
             pod
             for pod in self.views.values()
             if not is_of_copy(pod.owner_name, of) and namespace in {"", pod.namespace}
         )
-        return sum(pod.counts for pod in mine)
+        return sum(not pod.is_final if of_parent else pod.counts for pod in mine)
 
     def __len__(self) -> int:
         return len(self.views)

@@ -1,4 +1,4 @@
-"""From a Job's own status to what the hub is told: its counts, how it ended, who holds it. Pure.
+"""Converts a Job's status to a report for the hub: counts, result, holder. Pure.
 
 Whether an object does its work is said by `agent.objects.availability`.
 """
@@ -7,13 +7,107 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
-from agent.objects.facts import parse_time
+from agent.objects.facts import epoch_of, is_unstarted, parse_time
+from agent.objects.holds import JOB, Hold
 from agent.objects.pods import JobPods
-from shared.wire.agent_v1 import JobStatus
+from agent.objects.readings import Reading, told_end
+from shared.wire.agent_v1 import JobStatus, Work
 
 Object = dict[str, Any]
 
 LONGEST_MESSAGE = 1024  # as the hub stores it
+
+
+def failure_of(live: Object, failure: str, pod: str) -> str:
+    """Say how a job's pod failed, with the command that prints its log without a credential of this cluster.
+
+    `live`: the job's object. Its pods may belong to another one, of another name, that an operator made.
+    `pod`: the name of the pod, "" if it has no log.
+    """
+    if not pod:
+        return failure
+    metadata = live["metadata"]
+    job = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+    return f"{failure}; its log, while the pod is kept: roadstead logs {job} --pod {pod}"
+
+
+def status_of(
+    live: Object,
+    pods: JobPods | None,
+    work: Work | None,
+    hold: Hold | None,
+    reading: Reading | None,
+    *,
+    over: bool,
+    failure: str,
+    failures: Sequence[str],
+    kept_back: bool,
+) -> JobStatus:
+    """What the object of a job says of itself: `job_status` of a Job, `parent_status` of another kind."""
+    if (live.get("apiVersion"), live.get("kind")) != JOB:
+        kept_back = kept_back and not over
+        return parent_status(
+            live, pods, hold, reading, failure=failure, failures=failures, kept_back=kept_back
+        )
+    manifest = work.manifest if work is not None else None
+    wanted = manifest is not None and not (manifest.get("spec") or {}).get("suspend")
+    return job_status(
+        live,
+        pods,
+        should_run=wanted and not is_unstarted(live),
+        over=over,
+        failure=failure,
+        failures=failures,
+        kept_back=kept_back,
+    )
+
+
+def parent_status(
+    live: Object,
+    pods: JobPods | None,
+    hold: Hold | None,
+    reading: Reading | None,
+    *,
+    failure: str = "",
+    failures: Sequence[str] = (),
+    kept_back: bool = False,
+) -> JobStatus:
+    """What an object whose operator makes the pods says: its end by its definition, counts by its pods.
+
+    `kept_back`: as for `job_status`.
+    """
+    if reading is not None and reading.object_uid != live["metadata"].get("uid"):
+        reading = None
+    held = hold is not None and hold.holds(live)
+    result = reading.result if reading is not None else None
+    if result == "Failed" and kept_back and not live["metadata"].get("deletionTimestamp"):
+        result = None
+    reason, message = (reading.reason, reading.message) if reading is not None else ("", "")
+    if result is None:
+        reason, message = pods.stuck() if pods is not None and not held else ("", "")
+        if not reason and reading is not None and reading.fault:
+            reason, message = "NotRead", reading.fault
+    elif result == "Failed" and failure:
+        message = f"{message}; {failure}" if message else failure
+    counts = pods.stands(epoch_of(live)) if pods is not None else {}
+    kept = held and hold is not None and hold.starts_itself and not is_unstarted(live)
+    began = (pods.running_since or None) if pods is not None else None
+    return JobStatus(
+        suspended=held,
+        active=counts.get("active", 0) + counts.get("ready", 0),
+        ready=counts.get("ready", 0),
+        terminating=counts.get("terminating", 0),
+        succeeded=counts.get("succeeded", 0),
+        failed=counts.get("failed", 0),
+        start_time=began,
+        completion_time=told_end(reading) if reading is not None and result else None,
+        running_since=began,
+        result=result,
+        reason=reason,
+        message=message[:LONGEST_MESSAGE],
+        failures=list(failures) if result == "Failed" else None,
+        held_by=suspender(live) if kept and result is None else "",
+    )
 
 
 def job_status(
@@ -138,13 +232,20 @@ def _is_complete(spec: Object, status: Object) -> bool:
 
 
 def suspender(job: Object) -> str:
-    """The field manager that owns `spec.suspend`, the latest where there are several."""
+    """The field manager that owns a field `suspend` of the spec, the latest where there are several."""
     owners = [
         entry
         for entry in job["metadata"].get("managedFields") or ()
-        if "f:suspend" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
+        if _owns_suspend((entry.get("fieldsV1") or {}).get("f:spec") or {})
     ]
     if not owners:
         return "unknown"
     latest = max(owners, key=lambda entry: str(entry.get("time") or ""))
     return str(latest.get("manager") or "unknown")
+
+
+def _owns_suspend(spec: Object) -> bool:
+    """Of the spec, or of a part of it as `runPolicy`."""
+    return "f:suspend" in spec or any(
+        "f:suspend" in part for part in spec.values() if isinstance(part, dict)
+    )

@@ -1,4 +1,4 @@
-"""What is said of an object's availability, and what each kind's rule reads of a status. Pure."""
+"""The availability verdict of an object, and the fields of a status that each kind's rule reads. Pure."""
 
 import re
 from collections.abc import Mapping

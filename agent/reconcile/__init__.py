@@ -1,1 +1,1 @@
-"""Brings the member level with what is desired: what is looked at when, and each step carried out."""
+"""Reconciles the member with the desired set: examines works and executes each step."""

@@ -1,11 +1,13 @@
 """Copies that people make of a Job of ours: under another name, with all that says whose it is.
 
-They are nobody's: what becomes of them says nothing of the job. Our finalizer came with the copy, so it
-is taken off when somebody deletes it.
+They belong to no work: their fate says nothing of the job. Our finalizer came with the copy, so the agent
+removes it when a person deletes the copy.
 """
 
 import asyncio
+from dataclasses import replace
 
+from agent.decide.decision import Outcome, Trouble
 from agent.member.applier import Applier
 from agent.member.observer import Observer
 from agent.objects.facts import Object, is_deleting, is_held_by_us, owner_of
@@ -18,8 +20,20 @@ from shared.wire.agent_v1 import Work
 _RETRY_S = 5.0
 
 
+def in_the_way(tracked: TrackedWork, outcome: Outcome) -> Outcome:
+    """The outcome for a work whose name this one has taken: where this one stays, that is for good."""
+    live = tracked.seen.live or {"metadata": {}}
+    if tracked.work is not None or live["metadata"].get("uid") != tracked.seen.left:
+        return outcome
+    text = (
+        f"a Job of this name is left over from another incarnation of the hub ({tracked.uid}): it is "
+        "left alone until somebody deletes it there"
+    )
+    return replace(outcome, trouble=Trouble("NameConflict", text), taken_by="")
+
+
 class Copies:
-    """Tells them from the Job that a work means, and lets them go."""
+    """Distinguishes them from the Job that a work means, and releases them."""
 
     def __init__(
         self, hub_id: str, observer: Observer, applier: Applier, lease: Lease, clock: Clock
@@ -45,7 +59,7 @@ class Copies:
             self._deleted.put_nowait(copy)
 
     async def run(self) -> None:
-        """Let go what people delete, until cancelled."""
+        """Release copies that people delete, until cancelled."""
         while True:
             copy = await self._deleted.get()
             if self._lease.revoked:

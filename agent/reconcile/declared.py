@@ -6,9 +6,9 @@ from shared.wire.availability_rules import AvailabilityRules
 
 
 def take_rules(reconciler: Reconciler, told: AvailabilityRules | None) -> None:
-    """Go by these rules from now on, and look anew at objects of the kinds whose rules have changed.
+    """Use these rules from now on, and check objects of the changed kinds again.
 
-    None: by those that were told before.
+    None: by the earlier rules.
     """
     if told is None:
         return

@@ -1,7 +1,7 @@
 """Taking our finalizer off ended Jobs, when there is nothing else to do.
 
-Nobody waits for it: a Job that is being deleted, or whose time is over, is let go at once by a step of
-its own. So this work gives way to starting Jobs, and is done one by one.
+No report waits for it: a Job that is being deleted, or whose time is over, is released at once by a
+separate step. So this work gives way to starting Jobs, and is done one by one.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 from shared.clock import Clock
 
 QUIET_S = 10.0  # this long without other steps, and it begins
-LONGEST_S = 60.0  # after which a Job is let go whatever else there is to do
+LONGEST_S = 60.0  # after which a Job is released whatever else there is to do
 _LOOK_S = 0.25
 
 
 class FinalizerRemoval:
-    """Uids whose objects may be let go, in order."""
+    """Uids whose objects may be released, in order."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class FinalizerRemoval:
         self._waiting.setdefault(uid, self._clock.monotonic())
 
     async def run(self) -> None:
-        """Let them go until cancelled."""
+        """Release them until cancelled."""
         while True:
             await self._clock.sleep(_LOOK_S)
             while self._waiting and self._may_go():

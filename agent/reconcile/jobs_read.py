@@ -1,16 +1,17 @@
 """Proof for a restored hub that a report is complete: it holds every Job of the hub in this member.
 
 A cache proves nothing about what it lacks: its watch may be frozen, and a request of an earlier session may
-still take effect. So each session lists its Jobs once past every cache, in a read that begins when no
-earlier session can start anything (docs/explain/exactly-once.md, rules 4 and 12). Once the report holds each
-of them, it says so (`SyncRequest.jobs_read`).
+still take effect. So each session lists its Jobs, and objects of other kinds that may be jobs, once past
+every cache, in a read that begins when no earlier session can start anything (docs/explain/exactly-once.md,
+rules 4 and 12). Once the report holds each of them, it says so (`SyncRequest.jobs_read`).
 """
 
 from collections.abc import Callable, Mapping
 
 import structlog
 
-from agent.objects.facts import JOB, Object, owner_of
+from agent.member.observer import KindKey
+from agent.objects.facts import Object, owner_of
 from agent.works.lease import Lease
 from shared import labels
 from shared.clock import Clock
@@ -24,9 +25,9 @@ RETRY_S = 2.0
 
 
 class JobsRead:
-    """One read of all Jobs per session; `done` once the report holds them all.
+    """One read of all objects of jobs per session; `done` once the report holds them all.
 
-    `reported`: the entries of the report, by uid.
+    `reported`: the entries of the report, by uid. `kinds`: theirs; None while they are not known.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class JobsRead:
         hub_id: str,
         lease: Lease,
         reported: Mapping[str, Observed],
+        kinds: Callable[[], list[KindKey] | None],
         clock: Clock,
         news: Callable[[], None],
     ) -> None:
@@ -42,6 +44,7 @@ class JobsRead:
         self._hub_id = hub_id
         self._lease = lease
         self._reported = reported
+        self._kinds = kinds
         self._clock = clock
         self._news = news
         self.done = False
@@ -54,16 +57,18 @@ class JobsRead:
 
     async def look(self) -> None:
         """Read once, unless an earlier session may still start Jobs; a refused read is retried."""
-        if self.done or self._lease.settled_at(self._clock.monotonic()) is None:
+        kinds = self._kinds()
+        if self.done or kinds is None or self._lease.settled_at(self._clock.monotonic()) is None:
             return
+        owners: set[str] = set()
+        selector = f"{labels.MANAGED_BY}={self._hub_id}"
         try:
-            listing = await self._client.list(
-                *JOB, None, f"{labels.MANAGED_BY}={self._hub_id}", slim=self._owner
-            )
+            for key in kinds:
+                listing = await self._client.list(*key, None, selector, slim=self._owner)
+                owners |= {str(each["owner"]) for each in listing.items if each["owner"]}
         except errors.KubeError as failure:
             log.info("jobs.not_read", error=failure.message)
             return
-        owners = {str(each["owner"]) for each in listing.items if each["owner"]}
         if all(self._is_reported(uid) for uid in owners):
             self.done = True
             self._news()

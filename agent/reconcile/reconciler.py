@@ -2,7 +2,7 @@
 
 Everything that changes (a work, an object, pods, a finished step, a timer) marks its uid; marked
 uids are decided about in bursts, each in constant time, and at most one step per uid is under way.
-It goes on without the hub.
+It continues without the hub.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from functools import partial
 
 import structlog
 
-from agent.decide.decision import Decision, Moment, Outcome, Trouble
+from agent.decide.decision import Decision, Outcome, Trouble
 from agent.decide.jobs import decide_orphan
 from agent.decide.member_policy import MemberPolicy
 from agent.decide.next_step import decide
@@ -24,19 +24,23 @@ from agent.member.observer import KindKey, Observer
 from agent.member.rights import Rights
 from agent.member.upkeep import NamespaceUpkeep
 from agent.metrics import Meters
-from agent.objects.facts import JOB, Object, finished, is_unstarted, outdated
+from agent.objects.facts import Object, is_unstarted, outdated
+from agent.objects.holds import is_job_work
 from agent.objects.rules import AvailabilityRules
-from agent.reconcile.copies import Copies
+from agent.reconcile.copies import Copies, in_the_way
 from agent.reconcile.finalizers import FinalizerRemoval
 from agent.reconcile.jobs_read import JobsRead
+from agent.reconcile.kind_readings import KindReadings
+from agent.reconcile.leftover_kinds import LeftoverKinds
+from agent.reconcile.moments import Moments
 from agent.reconcile.resync import Resync
 from agent.reconcile.steps import Steps
 from agent.reconcile.timers import Timers
-from agent.reconcile.waiting import mark_waiting, with_consent
+from agent.reconcile.waiting import mark_waiting
 from agent.reconcile.work_queue import WorkQueue
 from agent.works.lease import Lease
 from agent.works.marks import Marks
-from agent.works.observed_set import ObservedSet, with_origin
+from agent.works.observed_set import ObservedSet, with_left, with_origin
 from agent.works.tracked import TrackedWork
 from agent.works.withdrawn import WithdrawnObjects
 from shared.clock import Clock
@@ -75,9 +79,11 @@ class Reconciler:
         self.watch.follow(partial(mark_waiting, self.tracked_works, self.mark))
         self._upkeep = NamespaceUpkeep(client, self.watch, self.observer, hub_id, clock)
         self._hub_id, self._lease, self._news, self._clock = hub_id, lease, news, clock
+        self._leftovers = LeftoverKinds(client, self.observer, hub_id, clock, policy)
         self._resync = Resync(self.tracked_works, self.observer, self._applier, clock, self)
         self._copies = Copies(hub_id, self.observer, self._applier, lease, clock)
         self._waves = Waves()
+        self._moments = Moments(hub_id, self.observer, lease, self._waves, self.watch, clock)
         self._withdrawn = WithdrawnObjects()
         self._wave_waiters, self._lease_waiters = set[str](), set[str]()
         self._work_queue = WorkQueue(clock)
@@ -86,9 +92,12 @@ class Reconciler:
         self.marks = Marks()
         self.rights = Rights(client, clock, news, self.watch.named)
         carried = clock, meters, self.marks, policy
-        self.carrier = Steps(self._applier, lease, *carried, self.watch, self.rights)
+        seen = self.watch, self.rights, self.observer.hostname_of
+        self.carrier = Steps(self._applier, lease, *carried, *seen)
         self._removals = FinalizerRemoval(clock, self._release)
-        self.jobs_read = JobsRead(client, hub_id, lease, self.observed.entries, clock, news)
+        self.kinds = KindReadings(self.mark, self.observer.watch_served, clock)
+        read = self.observed.entries, self.observer.job_kinds
+        self.jobs_read = JobsRead(client, hub_id, lease, *read, clock, news)
 
     # --- what is desired -------------------------------------------------------------------------
 
@@ -99,7 +108,8 @@ class Reconciler:
             self._copies.put_aside(tracked, work)
             tracked.desire(work)
             self._withdrawn.desired(work)
-            self.observer.want(work.api_version, work.kind)
+            want = self.observer.want_jobs if is_job_work(work) else self.observer.want
+            want(work.api_version, work.kind)
             if work.kind == "Namespace":
                 self.watch.place(work)
             if tracked.seen.live is not None:
@@ -130,7 +140,7 @@ class Reconciler:
                 self.mark(entry.uid)
 
     def order(self, orders: Iterable[Order]) -> None:
-        """What the hub says of things that it does not want."""
+        """The hub's orders about objects that it does not want."""
         for order in orders:
             tracked = self.tracked_works.get(order.uid)
             if tracked is not None and tracked.work is None:
@@ -139,8 +149,13 @@ class Reconciler:
                     self.look_again(tracked)
                 self.mark(order.uid)
 
+    def has_ended(self, uid: str) -> bool:
+        """Whether the object of this uid's job says that the job has ended."""
+        tracked = self.tracked_works.get(uid)
+        return tracked is not None and tracked.seen.ended() is not None
+
     def unfinished(self, uid: str) -> bool:
-        """Whether this uid's job has not ended, as far as is known."""
+        """True if this uid's job has not ended, as far as known."""
         entry = self.observed.entries.get(uid)
         return entry is None or entry.job is None or entry.job.result is None
 
@@ -154,7 +169,7 @@ class Reconciler:
             return
         tracked.is_here(obj, self._clock.monotonic())
         if tracked.busy and tracked.is_job and is_unstarted(obj):
-            return  # the step that is under way goes on with it
+            return  # the running step continues with it
         tracked.compare(self._clock.now())
         self._work_queue.mark_soon(uid)
 
@@ -184,9 +199,11 @@ class Reconciler:
     async def run(self) -> None:
         """Decide and act until cancelled."""
         await self.observer.start()
-        loops = [self._decide_due(), self._work_queue.gather(), self._timers.run()]
-        loops += [r.run() for r in (self._resync, self._removals, self._copies, self.rights)]
-        loops += [self.jobs_read.run(), self.watch.run(), self._upkeep.run(self._policy)]
+        loops = [self._decide_due(), self._work_queue.gather(), self._upkeep.run(self._policy)]
+        loops += [r.run() for r in (self._resync, self._removals, self._copies, self._leftovers)]
+        loops += [
+            r.run() for r in (self._timers, self.rights, self.jobs_read, self.kinds, self.watch)
+        ]
         loops += [self._step() for _ in range(_STEPS_AT_ONCE)]
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:
@@ -221,8 +238,9 @@ class Reconciler:
         if work is None:
             self._decide_orphan(tracked)
             return
+        self.kinds.look(tracked)
         tracked.look_at(pods := self.observer.pods.get(uid))
-        decision = decide(work, seen, moment := self._moment(work))
+        decision = decide(work, seen, moment := self._moments.of_work(work))
         if decision.phase in {"Gone", "Missing"}:
             tracked.close(decision.phase)
             self._withdrawn.note(tracked, work)
@@ -252,12 +270,13 @@ class Reconciler:
                 self._news()
             return
         self._withdrawn.order(tracked)
+        self.kinds.look(tracked)
         tracked.look_at(pods := self.observer.pods.get(tracked.uid))
-        decision = decide_orphan(tracked.seen, self._picture_of(JOB, wave_open=True))
+        decision = decide_orphan(tracked.seen, self._moments.of_orphan(tracked))
         if decision.do != "Nothing" and not tracked.busy and not self._lease.revoked:
             self._hand_over(tracked, decision)
         self._wake(tracked.uid, decision.wake_at)
-        if self.observed.put(tracked.observed(decision, pods)):
+        if self.observed.put(with_left(tracked.observed(decision, pods), live, self._hub_id)):
             self._news()
 
     def _begin(self, tracked: TrackedWork, work: Work, decision: Decision) -> Decision:
@@ -276,7 +295,7 @@ class Reconciler:
         return decision
 
     def _hand_over(self, tracked: TrackedWork, decision: Decision) -> None:
-        """Have a step carried out; one that nobody waits for, when there is nothing else to do."""
+        """Schedule a step; a low-priority one runs when there is nothing else to do."""
         tracked.busy = decision.urgent
         if decision.urgent:
             self._removals.give_way()
@@ -312,7 +331,7 @@ class Reconciler:
         tracked = self.tracked_works.get(uid)
         if tracked is None or tracked.work is None or tracked.busy:
             return
-        decision = decide(tracked.work, tracked.seen, self._moment(tracked.work))
+        decision = decide(tracked.work, tracked.seen, self._moments.of_work(tracked.work))
         if decision.do == "Release":
             await self._take(tracked, decision)
 
@@ -322,7 +341,7 @@ class Reconciler:
         if before is not None and not tracked.means(before):
             outcome = Outcome()  # it was done to a copy
         if (other := self.tracked_works.get(outcome.taken_by)) is not None:
-            outcome = other.in_the_way(outcome)
+            outcome = in_the_way(other, outcome)
         tracked.settle(decision, outcome, self._clock.monotonic())
         self._after(tracked, decision, outcome)
 
@@ -330,7 +349,7 @@ class Reconciler:
         """The start of a Job that was just made, if it is still what is wanted."""
         if tracked.work is None or tracked.seen.live is None:
             return None
-        decision = decide(tracked.work, tracked.seen, self._moment(tracked.work))
+        decision = decide(tracked.work, tracked.seen, self._moments.of_work(tracked.work))
         tracked.seen.started = tracked.seen.started or decision.do == "Start"
         return decision if decision.do == "Start" else None
 
@@ -349,7 +368,7 @@ class Reconciler:
     def _make_room(self, uid: str) -> None:
         """An ended Job of ours goes before its time when a newer one needs its name."""
         other = self.tracked_works.get(uid)
-        if other is not None and other.seen.live is not None and finished(other.seen.live):
+        if other is not None and other.seen.ended():
             other.seen.make_room = True
             self.mark(uid)
 
@@ -367,26 +386,6 @@ class Reconciler:
         if uid not in self.tracked_works:
             self.tracked_works[uid] = TrackedWork(uid, rules=self.rules)
         return self.tracked_works[uid]
-
-    def _moment(self, work: Work) -> Moment:
-        key = (work.api_version, work.kind)
-        wave_open = key == JOB or self._waves.is_open(work.kind, work.namespace)
-        moment = self._picture_of(key, wave_open=wave_open)
-        return with_consent(moment, work, self.watch) if key == JOB else moment
-
-    def _picture_of(self, key: KindKey, *, wave_open: bool) -> Moment:
-        now = self._clock.monotonic()
-        return Moment(
-            hub_id=self._hub_id,
-            now=now,
-            wall=self._clock.now(),
-            may_start=self._lease.left(now) > 0,
-            settled_at=self._lease.settled_at(now),
-            synced=self.observer.is_synced(*key),
-            served=self.observer.is_served(*key),
-            refused=self.observer.refused(*key),
-            wave_open=wave_open,
-        )
 
     def _note_wave(self, tracked: TrackedWork, *, pending: bool) -> None:
         work = tracked.work

@@ -13,7 +13,7 @@ import structlog
 
 from agent.member.applier import Applier
 from agent.member.observer import Observer
-from agent.objects.facts import epoch_of, finished, is_deleting, is_held_by_us
+from agent.objects.facts import epoch_of, is_deleting, is_held_by_us
 from agent.works.tracked import TrackedWork
 from shared.clock import Clock
 
@@ -26,7 +26,7 @@ _EXPLAINED_AT_ONCE = 20  # requests a round
 
 
 class Marker(Protocol):
-    """Who carries out what the resync finds."""
+    """The executor of the resync's findings."""
 
     def mark(self, uid: str) -> None:
         """Have this uid decided about."""
@@ -85,16 +85,17 @@ class Resync:
         return self._observer.live(*at) is None
 
     def _is_podless(self, tracked: TrackedWork, now: float) -> bool:
-        """A Job that should have pods, has none, and has been so for a round."""
+        """A Job that should have pods, has none, and has had none for a round."""
         live = tracked.seen.live
         if not tracked.is_job or live is None or now - tracked.since < PERIOD_S:
             return False
-        if (live.get("spec") or {}).get("suspend") or finished(live):
+        hold = tracked.seen.hold
+        if hold is None or hold.holds(live) or tracked.seen.ended():
             return False
         return not (live.get("status") or {}).get("active") and not tracked.seen.pods
 
     def _is_stranded(self, tracked: TrackedWork, now: float) -> bool:
-        """An ended Job that somebody deletes, and whose end the hub has not taken in for a minute.
+        """An ended Job that a person deletes, and whose end the hub has not stored for a minute.
 
         One of another epoch than was concluded about is another agent's to remember.
         """

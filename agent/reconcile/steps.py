@@ -1,16 +1,19 @@
-"""Has one decided step carried out, if it still may be: the lease is looked at right before each start."""
+"""Executes one decided step if it is still allowed: checks the lease right before each start."""
 
+from collections.abc import Callable
 from typing import Final
 
 from agent.decide.decision import Decision, Outcome, Seen, Trouble
 from agent.decide.member_policy import MemberPolicy, names_another
+from agent.decide.plain_objects import is_another
 from agent.member.applier import Applier
 from agent.member.create_answers import Creates
 from agent.member.namespace_watch import NamespaceWatch
-from agent.member.rights import Rights
+from agent.member.rights import Rights, kind_forbidden
 from agent.metrics import Meters
 from agent.objects.facts import has_our_fields, never_ran
-from agent.objects.manifests import as_written
+from agent.objects.holds import JOB, job_name
+from agent.objects.manifests import as_written, with_hostnames
 from agent.works.lease import Lease
 from agent.works.marks import Marks
 from agent.works.tracked import TrackedWork
@@ -36,7 +39,10 @@ _TAKES_AWAY: Final = frozenset(
 
 
 class Steps:
-    """From a decision to the request that it means. `rights`: None leaves refused creates unexplained."""
+    """From a decision to the request that it means. `rights`: None leaves refused creates unexplained.
+
+    `hostname_of`: the hostname label of a node, by its name.
+    """
 
     def __init__(
         self,
@@ -48,6 +54,7 @@ class Steps:
         policy: MemberPolicy,
         watch: NamespaceWatch,
         rights: Rights | None = None,
+        hostname_of: Callable[[str], str] = str,
     ) -> None:
         self._applier = applier
         self._lease = lease
@@ -57,6 +64,7 @@ class Steps:
         self._policy = policy
         self._watch = watch
         self._rights = rights
+        self._hostname_of = hostname_of
         self.creates = Creates(clock)
 
     async def carry_out(self, tracked: TrackedWork, decision: Decision) -> Outcome:
@@ -98,6 +106,7 @@ class Steps:
 
     async def _abandon(self, tracked: TrackedWork) -> Outcome:
         if tracked.work is not None:
+            tracked.abandoned_uid = tracked.known_uid  # also if its answer is lost
             return await self._applier.abandon(tracked.work, tracked.known_uid)
         if tracked.seen.live is None:
             return Outcome()
@@ -111,39 +120,43 @@ class Steps:
         return Outcome(trouble=told.trouble)
 
     async def _read_left_over(self, tracked: TrackedWork) -> Outcome:
-        """What is watched has no pod template: the whole is read, for whoever adopts it."""
+        """The watched copy has no pod template: the whole Job is read, for adoption."""
         if tracked.is_left_over() and tracked.seen.live is not None:
             whole = await self._applier.read(tracked.seen.live)
             if whole is None or not has_our_fields(whole):
-                return (
-                    Outcome()
-                )  # the labels of a Job are anybody's: what people wrote is not told
+                return Outcome()  # people may write labels of a Job: such values are not reported
             notes = whole["metadata"].get("annotations") or {}
             tracked.written = as_written(whole)
             tracked.namespace_id = str(notes.get(labels.NAMESPACE_ID) or "")
         return Outcome()
 
     async def _let_go(self, tracked: TrackedWork, decision: Decision) -> Outcome:
-        live = tracked.seen.live
-        if live is None:
+        live, work = tracked.seen.live, tracked.work
+        if live is None or (work is not None and is_another(work, live)):
             return Outcome()
         if decision.do in {"Release", "MarkWaiting"}:
-            return await self._applier.release(live, decision.patch)
+            outcome = await self._applier.release(live, decision.patch)
+            return await self._named(tracked.work, outcome)
         if decision.do == "DeleteNamespace":
             may_delete = self._policy.profile != "jobs"
             return await self._applier.delete_namespace(live, may_delete=may_delete)
-        if decision.do == "DeleteWaiting" and not never_ran(live):
+        if decision.do == "DeleteWaiting" and not never_ran(live, tracked.seen.hold):
             return Outcome()  # it is another version by now
         return await self._applier.delete(live, decision.propagation, strict=True)
 
     async def _count_pods(self, tracked: TrackedWork) -> Outcome:
         live, work = tracked.seen.live, tracked.work
         if work is not None:
-            return await self._applier.count_pods(work.namespace, work.uid, work.name)
+            kind = work.api_version, work.kind
+            parent = None if kind == JOB else kind
+            at = work.namespace, work.uid, job_name(work)
+            return await self._applier.count_pods(*at, parent=parent)
         if live is None:
             return Outcome()
+        kind = live["apiVersion"], live["kind"]
         where = live["metadata"].get("namespace") or ""
-        return await self._applier.count_pods(where, tracked.uid)
+        parent = None if kind == JOB else kind
+        return await self._applier.count_pods(where, tracked.uid, parent=parent)
 
     async def _write(self, tracked: TrackedWork, work: Work, decision: Decision) -> Outcome:
         live = tracked.seen.live
@@ -156,27 +169,39 @@ class Steps:
                     return Outcome()
                 return await self._start(tracked.seen, work, decision, left)
             case "PatchJob":
-                return await self._applier.patch_job(work, decision.patch)
+                return await self._named(work, await self._applier.patch_job(work, decision.patch))
             case "Apply":
-                return await self._applier.apply(work, live, tracked.known_uid, tracked.leave)
+                # Of an object that we may have left to the member, the marks alone prove that it is ours.
+                known = tracked.known_uid if tracked.known_uid != tracked.abandoned_uid else ""
+                return await self._applier.apply(work, live, known, tracked.leave)
         if live is not None and tracked.doubtful:
             tracked.settle_doubt(await self._applier.dry_run(work, live), self._clock.now())
         return Outcome()
 
     async def _create(self, work: Work) -> Outcome:
-        rights = self._rights
+        is_job = (work.api_version, work.kind) == JOB
+        rights = self._rights if is_job else None
         if rights is not None and (refusal := rights.refusal(work)) is not None:
             return Outcome(trouble=refusal)
         make = not self._watch.places(work.namespace)
-        create = self._applier.create(work, make_namespace=make, mark=self._marks.text)
+        named = with_hostnames(work, self._hostname_of)
+        create = self._applier.create(named, make_namespace=make, mark=self._marks.text)
         outcome = await self.creates.count(create)
+        if not is_job:
+            return kind_forbidden(work, outcome)
         return outcome if rights is None else await rights.judge(work, outcome)
+
+    async def _named(self, work: Work | None, outcome: Outcome) -> Outcome:
+        """A refused patch of a Job says which right is missing, if one is."""
+        if self._rights is None or work is None or (work.api_version, work.kind) != JOB:
+            return outcome
+        return await self._rights.judge_patch(work, outcome)
 
     async def _start(self, seen: Seen, work: Work, decision: Decision, left: float) -> Outcome:
         """Ask for the start. Until it is answered, and without an answer, it may take effect."""
         others_refused = seen.refused or not seen.asked
         seen.asked, seen.refused = True, False
-        outcome = await self._applier.start(work, decision.patch, left)
+        outcome = await self._named(work, await self._applier.start(work, decision.patch, left))
         seen.refused = others_refused and outcome.refused
         return outcome
 

@@ -18,10 +18,11 @@ def with_consent(moment: Moment, work: Work, watch: NamespaceWatch) -> Moment:
 def mark_waiting(
     tracked_works: Mapping[str, TrackedWork], mark: Callable[[str], None], namespace: str
 ) -> None:
-    """Mark the Jobs of a namespace that are suspended: for the others consent changes nothing."""
+    """Mark the jobs of a namespace that are held: for the others consent changes nothing."""
     for uid, tracked in tracked_works.items():
         work, live = tracked.work, tracked.seen.live
         if work is None or live is None or work.namespace != namespace or not tracked.is_job:
             continue
-        if (live.get("spec") or {}).get("suspend"):
+        hold = tracked.seen.hold
+        if hold is not None and hold.holds(live):
             mark(uid)

@@ -1,4 +1,4 @@
-"""Which uids are to be decided about, and when: at once, or with what else is seen of them in a moment."""
+"""The queue of uids to decide: at once, or batched with further observations."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ class WorkQueue:
             self._kick.set()
 
     async def bursts(self) -> AsyncIterator[list[str]]:
-        """What is due, in bursts, until cancelled."""
+        """Due steps, in bursts, until cancelled."""
         while True:
             await self._kick.wait()
             self._kick.clear()

@@ -1,1 +1,1 @@
-"""What is remembered of each work: desired, seen in the member, to be reported, and who may start it."""
+"""State of each work: desired, observed, to be reported, and the right to start it."""

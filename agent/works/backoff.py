@@ -1,4 +1,4 @@
-"""How long a step that was refused is left alone. Pure."""
+"""Backoff after a refused step. Pure."""
 
 from typing import Final
 
@@ -17,6 +17,7 @@ _RECHECKED: Final = frozenset(
         "OwnedByOthers",
         "NotAccepted",
         CREATE_FORBIDDEN,
+        "KindForbidden",
     }
 )
 # A namespace that is placed mostly comes a moment after the jobs in it.
@@ -24,7 +25,7 @@ _LONGEST: Final = {"Unavailable": 8.0, "NamespaceMissing": _RECHECK_S, NOT_EMPTY
 
 
 def wait_after(reason: str, tries: int) -> float:
-    """Seconds until it is tried again, after so many refusals in a row, the last for this reason."""
+    """Seconds until the next try, after this number of refusals in a row, the last for this reason."""
     if reason in _RECHECKED:
         return _RECHECK_S
     if reason in _QUICK:

@@ -1,4 +1,4 @@
-"""What this cluster should hold, kept level with the hub's set. Pure.
+"""The desired set of this cluster, synchronized with the hub's. Pure.
 
 The set has a digest that changes with every entry, so that a lost or doubled message shows.
 """
@@ -8,7 +8,7 @@ from shared.wire.set_digest import SetDigest
 
 
 class DesiredSet:
-    """What this cluster should hold, page by page as the hub sends it.
+    """The desired set of this cluster, page by page from the hub.
 
     A full set that comes in several pages replaces the old one only when its last page is there:
     until then nothing is forgotten that may still be on a later page.
@@ -22,7 +22,7 @@ class DesiredSet:
 
     @property
     def base(self) -> DesiredBase:
-        """What to tell the hub that we hold."""
+        """The agent's report of the objects that it holds."""
         return DesiredBase(revision=self._revision, digest=self._digest.hex())
 
     def take(self, desired: Desired) -> tuple[list[Work], list[str]]:

@@ -1,4 +1,4 @@
-"""Until when a session may start Jobs, and since when nobody else can. Pure.
+"""The lease: until when a session may start Jobs, and since when no other session can. Pure.
 
 The right to start is counted from when the last answered request was SENT, so that the hub's view of
 it always ends later than the agent's. That no earlier session can start anything is counted from when

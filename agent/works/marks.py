@@ -1,7 +1,7 @@
-"""What the hub has told this cluster of how far its store had come, so that it can not go back unnoticed.
+"""Marks: how far the hub's store had come by its replies, to detect a rollback.
 
-Pure. The newest mark of each run of the hub, from its replies and from the Jobs that were made by them:
-so an agent that starts anew knows them too.
+Pure. The newest mark of each run of the hub, from its replies and from the Jobs that carry them: so a
+restarted agent knows them too.
 """
 
 from agent.objects.facts import Object
@@ -43,9 +43,9 @@ class Marks:
                 self._untold[mark.run] = mark
 
     def tell(self, *, everything: bool) -> list[Mark]:
-        """What to say of them: all that fit into a request, or the last one and what was found since.
+        """The marks to send: all that fit into a request, or the last one and those found since.
 
-        What was found on a Job is told no later than the Job, and until a request with it is answered.
+        A mark found on a Job is sent no later than the Job, and until a request with it is answered.
         """
         if everything:
             self._telling = list(self._newest.values())[-MAX_MARKS:]

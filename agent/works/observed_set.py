@@ -1,4 +1,4 @@
-"""What is observed in this cluster, and what of it the hub has not acknowledged yet. Pure.
+"""The observed set of this cluster, and its entries not yet acknowledged by the hub. Pure.
 
 The set has a digest that changes with every entry, so that a lost or doubled message shows. Entries
 are sent until the hub has answered a request that carried them.
@@ -6,20 +6,38 @@ are sent until the hub has answered a request that carried them.
 
 from collections.abc import Iterable, Iterator
 
-from agent.objects.facts import Object, is_created
+from agent.objects.facts import Object, is_created, is_of_job, is_written_by_us
+from agent.objects.holds import is_job_work
+from shared.labels import PLACED_BY
 from shared.wire.agent_v1 import Observed, Work
+from shared.wire.left_objects import LeftObject
 from shared.wire.set_digest import SetDigest
 
 
 def with_origin(entry: Observed, work: Work | None, live: Object | None, hub_id: str) -> Observed:
     """The entry, telling of an applied object whether this hub's agent created it or took it over."""
-    if live is not None and work is not None and work.action == "Apply" and work.kind != "Job":
+    if live is not None and work is not None and work.action == "Apply" and not is_job_work(work):
         entry.created = is_created(live, hub_id)
     return entry
 
 
+def with_left(entry: Observed, live: Object, hub_id: str) -> Observed:
+    """The entry of an object that nothing desires, with its kind and name; jobs are reported another way."""
+    if not is_of_job(live) and is_written_by_us(live, hub_id):
+        metadata = live["metadata"]
+        entry.left = LeftObject(
+            api_version=live.get("apiVersion") or "",
+            kind=live.get("kind") or "",
+            namespace=metadata.get("namespace") or "",
+            name=metadata["name"],
+            created=is_created(live, hub_id),
+            placed_by=str((metadata.get("annotations") or {}).get(PLACED_BY) or "")[:320],
+        )
+    return entry
+
+
 class ObservedSet:
-    """What this agent sees, one entry per uid, and which entries the hub has not acknowledged."""
+    """Objects that this agent sees, one entry per uid, and the entries without an acknowledgement."""
 
     def __init__(self) -> None:
         self.entries: dict[str, Observed] = {}
@@ -33,7 +51,7 @@ class ObservedSet:
 
     @property
     def unsent(self) -> int:
-        """How many entries are to be sent."""
+        """The number of entries to be sent."""
         return len(self._unsent)
 
     def put(self, entry: Observed) -> bool:
@@ -60,7 +78,7 @@ class ObservedSet:
             self._unsent.pop(uid, None)
 
     def resend(self) -> None:
-        """Send everything anew."""
+        """Send everything again."""
         self._unsent = dict.fromkeys(self.entries)
 
     def page(self, size: int) -> list[Observed]:

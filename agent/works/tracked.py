@@ -1,28 +1,28 @@
 """Everything the agent remembers of one uid, and how that becomes the entry it reports. Pure.
 
-It joins the work (what is desired), what was seen in the member, the drift found so far and
-the outcome of the last step.
+It joins the work (what is desired), what was seen, the drift found so far and the last step's outcome.
 """
 
 import datetime as dt
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agent.decide.decision import Comparison, Decision, Outcome, Seen, Trouble
+from agent.decide.decision import Comparison, Decision, Outcome, Seen
 from agent.decide.jobs import FOREGROUND, NEWER_EPOCH
 from agent.objects import comparing, drift, status
 from agent.objects.facts import (
-    JOB,
     Object,
     epoch_of,
     generation_of,
     incarnation_of,
     is_deleting,
     is_newer,
+    is_of_job,
     is_unstarted,
     outdated,
 )
 from agent.objects.failures import Failures
+from agent.objects.holds import JOB, hold_of, is_job_work, job_name
 from agent.objects.pods import JobPods
 from agent.objects.reported import reported_status
 from agent.objects.rules import AvailabilityRules
@@ -43,13 +43,12 @@ class TrackedWork:
     uid: str
     work: Work | None = None
     seen: Seen = field(default_factory=Seen)
-    rules: AvailabilityRules = field(
-        default_factory=AvailabilityRules
-    )  # the agent's, shared by all
+    rules: AvailabilityRules = field(default_factory=AvailabilityRules)  # the agent's
     busy: bool = False  # a step is under way
     tries: int = 0  # refusals in a row
     known_uid: str = ""  # of the object that was ours last
-    gone_uid: str = ""  # of the object that was last seen deleted for good
+    gone_uid: str = ""  # of the last object that was seen deleted
+    abandoned_uid: str = ""  # of the object that a step left to the member, or tried to
     since: float = 0.0  # monotonic instant at which `live` was last confirmed
     base: Object | None = None  # the manifest that the live object was applied from, if known
     last_job: JobStatus | None = None  # a terminal status outlives the object until acknowledged
@@ -58,7 +57,7 @@ class TrackedWork:
     stored: dict[str, Drift] = field(default_factory=dict)  # that the hub has stored last
     leave: list[drift.Path] = field(default_factory=list)  # drifted where the user allows it
     doubtful: bool = False  # our managed fields were wiped: a dry run must tell
-    failed: tuple[int, str, str] = (0, "", "")  # epoch, instant, how: outlasts the pods
+    failed: tuple[int, str, str, str] = (0, "", "", "")  # of `JobPods`: outlasts the pods
     failures: Failures = field(default_factory=Failures)  # outlast the pods, too
     kept_until: float | None = None  # a failure of which not all is known is not told before then
     hint: tuple[str, str] = ("", "")  # why the Job's controller makes no pods, from Events
@@ -71,12 +70,20 @@ class TrackedWork:
     @property
     def is_job(self) -> bool:
         if self.work is not None:
-            return (self.work.api_version, self.work.kind) == JOB
-        live = self.seen.live
-        return live is not None and (live.get("apiVersion"), live.get("kind")) == JOB
+            return is_job_work(self.work)
+        return self.seen.live is not None and is_of_job(self.seen.live)
+
+    @property
+    def is_parent(self) -> bool:
+        """Whether the object of its job is no Job, so that an operator makes the pods."""
+        live = self.seen.live or {}
+        key = live.get("apiVersion"), live.get("kind")
+        if self.work is not None:
+            key = self.work.api_version, self.work.kind
+        return self.is_job and key != JOB
 
     def means(self, obj: Object, work: Work | None = None) -> bool:
-        """Whether the object is the one the work means: a copy of it under another name is not."""
+        """True if the object is the one the work means: a copy of it under another name is not."""
         work = work or self.work
         if work is None:
             return True
@@ -89,22 +96,23 @@ class TrackedWork:
         )
 
     def look_at(self, pods: JobPods | None) -> None:
-        """Note how many pods of the job are left: of one of this name, copies have their own."""
-        at = (self.work.name, self.work.namespace) if self.work is not None else ()
-        self.seen.pods = pods.left(*at) if pods is not None else 0
+        """Note how many pods of the job are left: of a Job of this name, copies have their own."""
+        work = self.work
+        at = (job_name(work), work.namespace) if work is not None else ()
+        self.seen.pods = pods.left(*at, of_parent=self.is_parent) if pods is not None else 0
         if pods is not None and pods.failures is not self.failures:
             self.failures = pods.failures.after(self.failures)
 
     def account(self, now: float) -> float | None:
         """Until when the failure of a job that may be tried again waits for how its pods failed."""
-        manifest = self.work.manifest if self.work is not None else None
-        self.kept_until = self.failures.kept_until(self.seen.live, manifest, now)
+        seen, manifest = self.seen, self.work.manifest if self.work is not None else None
+        self.kept_until = self.failures.kept_until(seen.live, manifest, now, seen.failed_pods())
         return self.kept_until
 
     # --- changes ---------------------------------------------------------------------------------
 
     def desire(self, work: Work) -> None:
-        """Take a new or changed work. A new epoch or manifest is tried anew."""
+        """Take a new or changed work. A new epoch or manifest is tried again."""
         old = self.work
         self.work = work
         if old is None or old.epoch != work.epoch:
@@ -120,19 +128,12 @@ class TrackedWork:
         before = work.action if old is None else old.action
         if before != work.action and "Compare" in {before, work.action}:
             self._found([], "")  # how it differs is not what has drifted since it was applied
-        if work.manifest is None and old is not None and old.epoch == work.epoch:
-            work.manifest = old.manifest  # Keep and Withdraw come without one
-
-    def in_the_way(self, outcome: Outcome) -> Outcome:
-        """A work that found its name taken by this one: where it stays, that is no passing trouble."""
-        live = self.seen.live or {"metadata": {}}
-        if self.work is not None or live["metadata"].get("uid") != self.seen.left:
-            return outcome
-        text = (
-            f"a Job of this name is left over from another incarnation of the hub ({self.uid}): it is "
-            "left alone until somebody deletes it there"
-        )
-        return replace(outcome, trouble=Trouble("NameConflict", text), taken_by="")
+        if (
+            old is not None and old.epoch == work.epoch
+        ):  # Keep and Withdraw come without a manifest
+            work.manifest = old.manifest if work.manifest is None else work.manifest
+            work.kind_rule = work.kind_rule or old.kind_rule
+        self.seen.hold = hold_of(work)
 
     def forget_trouble(self) -> None:
         self.seen.trouble = None
@@ -142,8 +143,12 @@ class TrackedWork:
     def is_here(self, live: Object, now: float) -> None:
         """The object is there, as the cache or our own write shows it."""
         held = self.seen.live
-        if live["metadata"].get("uid") == self.gone_uid:
-            return  # an answer that was overtaken by the event of its deletion
+        uid = live["metadata"].get("uid")
+        if uid == self.gone_uid or (uid == self.abandoned_uid and not self.known_uid):
+            return  # overtaken by the event of its deletion, or by the answer that it is abandoned
+        if is_deleting(live) and FOREGROUND in finalizers_of(live):
+            # Also of an older state: the collector may be done before the deletion is answered.
+            self.seen.foreground = live["metadata"].get("uid") or ""
         if held is not None and is_newer(held, live):
             return
         self.seen.live = live
@@ -151,19 +156,16 @@ class TrackedWork:
         self.seen.absent_at = self.seen.podless_at = None
         self.since = now
         self.known_uid = live["metadata"].get("uid") or ""
-        if is_deleting(live) and FOREGROUND in finalizers_of(live):
-            self.seen.foreground = self.known_uid
         if self.work is not None and epoch_of(live) == self.work.epoch:
             self.seen.ever = self.seen.ever or not is_unstarted(live)
             if self.work.manifest is not None and not outdated(self.work, live):
                 self.base = self.work.manifest
 
     def may_have_gone(self, obj: Object) -> bool:
-        """Whether the end of this object is news: it is not of another one, nor known by our own read."""
+        """True if the end of this object is news: it is not of another one, nor known by our own read."""
         live = self.seen.live
-        if live is None:
-            return self.is_job
-        return bool(live["metadata"].get("uid") == obj["metadata"].get("uid"))
+        same = live is not None and live["metadata"].get("uid") == obj["metadata"].get("uid")
+        return self.is_job if live is None else same
 
     def went(self) -> None:
         """The object is not in the cache any more; who took it away is for `plan` to ask."""
@@ -188,6 +190,7 @@ class TrackedWork:
         """Take in how a step ended."""
         seen = self.seen
         if outcome.live is not None:
+            self.abandoned_uid = ""
             self.is_here(outcome.live, now)
         elif outcome.absent_at is not None:
             seen.live, seen.vanished = None, False
@@ -236,10 +239,8 @@ class TrackedWork:
         self._found(found, rfc3339(now))
 
     def _may_have_drifted(self, job: Object) -> bool:
-        """Whether anything that is compared in a Job has changed since the last look.
-
-        Most events of a Job are of its status; the API server counts changes of its spec.
-        """
+        """True if any compared part of a Job has changed since the last check."""
+        # Most events of a Job are of its status; the API server counts changes of its spec.
         metadata = job["metadata"]
         look = (
             id(self.work),
@@ -264,10 +265,10 @@ class TrackedWork:
 
     def _found(self, found: list[drift.Difference], now_text: str) -> None:
         work = self.work
-        pointers = work.ignore_drift if work is not None else []
-        left = [d for d in found if drift.ignored(d.path, pointers)]
+        ignored = [] if work is None or work.kind_rule else work.ignore_drift  # sizes are reserved
+        left = [d for d in found if drift.ignored(d.path, ignored)]
         self.leave = [d.path for d in left if d.hub is not drift.ABSENT]
-        kept = [d for d in found if not drift.ignored(d.path, pointers)]
+        kept = [d for d in found if not drift.ignored(d.path, ignored)]
         self.seen.drifted = comparing.has_drifted(kept)
         self.seen.added = comparing.has_added(kept)
         if work is None or work.manifest is None:
@@ -298,7 +299,7 @@ class TrackedWork:
     def reported(self, entry: Observed) -> bool:
         """The hub has stored this entry; True if something may now be done or left out.
 
-        That is: mended drift left out of the next entry, an object let go that ended or is forgotten.
+        That is: mended drift omitted from the next entry, an object released that ended or is forgotten.
         """
         ended = entry.phase in {"Gone", "Missing"} and bool(entry.object_uid)
         if ended:
@@ -318,7 +319,7 @@ class TrackedWork:
     # --- the entry -------------------------------------------------------------------------------
 
     def observed(self, decision: Decision, pods: JobPods | None) -> Observed:
-        """What to report of this uid now."""
+        """The present report about this uid."""
         live, work = self.seen.live, self.work
         over = decision.phase in {"Gone", "Missing"}
         job = self._job_status(live, pods, over=over) if self.is_job else None
@@ -350,7 +351,7 @@ class TrackedWork:
         )
 
     def _status(self, decision: Decision) -> Object | None:
-        """The object's own status, where it is asked for and of what is desired."""
+        """The object's own status, if requested and desired."""
         live, work = self.seen.live, self.work
         if live is None or work is None or not work.report_status or decision.phase != "Applied":
             return None
@@ -359,18 +360,15 @@ class TrackedWork:
     def _job_status(
         self, live: Object | None, pods: JobPods | None, *, over: bool
     ) -> JobStatus | None:
-        """What the Job says of itself. `over`: no pod of it is left, so its counts are the last ones."""
+        """The Job's own status. `over`: no pod of it is left, so its counts are the last ones."""
         if live is None or (self.work is not None and epoch_of(live) < self.work.epoch):
             return self.last_job
-        manifest = self.work.manifest if self.work is not None else None
-        wanted = manifest is not None and not (manifest.get("spec") or {}).get("suspend")
-        wanted = wanted and not is_unstarted(live)
         if pods is not None:
             self.failed = max(self.failed, pods.failed)
-        epoch, _, failure = self.failed
-        failure = failure if epoch == epoch_of(live) else ""
-        told = status.job_status(
-            live, pods, should_run=wanted, over=over, failure=failure,
+        epoch, _, failure, pod = self.failed
+        told = status.status_of(
+            live, pods, self.work, self.seen.hold, self.seen.reading, over=over,
+            failure=status.failure_of(live, failure, pod) if epoch == epoch_of(live) else "",
             failures=self.failures.told(epoch_of(live)), kept_back=self.kept_until is not None,
         )  # fmt: skip
         if told.result is None and not told.reason and not told.active:
@@ -380,7 +378,7 @@ class TrackedWork:
         return told
 
     def is_left_over(self) -> bool:
-        """Whether it is a Job that the hub has had left alone, for a person to decide about."""
+        """True if it is a Job that the hub has had left alone, for a person to decide about."""
         live = self.seen.live
         left = self.work is None and live is not None and self.is_job
         return left and (live or {})["metadata"].get("uid") == self.seen.left

@@ -20,8 +20,8 @@ class WithdrawnObjects:
 
     def note(self, tracked: TrackedWork, work: Work) -> None:
         """The agent says `Gone` of a work."""
-        if work.action != "Withdraw" or tracked.is_job:
-            return
+        if work.action != "Withdraw" or tracked.is_job or work.object_uid:
+            return  # the decision names one object, and a later one is not in it
         self._uids.pop(work.uid, None)
         self._uids[work.uid] = None
         if len(self._uids) > MOST:

@@ -27,7 +27,7 @@ from shared.wire import versions
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a file holds; `rows` by table. Made by something else than `take`: only what it is for itself."""
+    """The content of a file; `rows` by table. A file of other tools: only its own properties."""
 
     file: str
     source: str
@@ -47,7 +47,7 @@ def take(url: str, file: Path, now: dt.datetime) -> Backup:
     backend = opening.named(url)
     opening.refuse_absent(backend)
     if file.exists():
-        raise UnusableDatabase(f"{file} is there already: nothing is overwritten")
+        raise UnusableDatabase(f"{file} exists already, and a backup overwrites nothing")
     part = file.with_name(f".{file.name}.part")
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # it holds secrets
@@ -69,7 +69,7 @@ def take(url: str, file: Path, now: dt.datetime) -> Backup:
 
 def _not_written(file: Path, why: str) -> str:
     """It is the backup's disk that fails, not the database's."""
-    return f"the backup {file} can not be written: {why}. The database is as it was: look at {file.parent}"
+    return f"the backup {file} can not be written: {why}. The database is unchanged: check {file.parent}"
 
 
 def _of_file(source: Path, part: Path) -> None:
@@ -77,7 +77,6 @@ def _of_file(source: Path, part: Path) -> None:
 
 
 def _of_server(backend: Backend, part: Path) -> None:
-    part.unlink()  # SQLite makes it
     with opening.private(), opening.reading(backend) as conn:
         found = schema.revision(conn)
         if found is None:
@@ -128,7 +127,7 @@ def _described(backend: Backend, part: Path, file: Path, now: dt.datetime) -> Ba
 
 
 def read(file: Path) -> Backup:
-    """What a file is a backup of, read through; also one that SQLite's own tools made. Raises StoreError."""
+    """The hub of a backup file, read through; also of a file by SQLite's own tools. Raises StoreError."""
     if not file.is_file():
         raise UnusableDatabase(f"{file} is not there")
     about = copying.description(file)
@@ -141,7 +140,7 @@ def read(file: Path) -> Backup:
         refuse_strange(file, conn)
         rows = json.loads(about.get("rows") or "{}")
         if rows and copying.counts(conn) != rows:
-            raise UnusableDatabase(f"{file} does not hold the rows that it says")
+            raise UnusableDatabase(f"{file} does not contain the rows that it states")
     return Backup(
         file=str(file),
         source=about.get("source", ""),

@@ -9,8 +9,11 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from hub.admin import migrate, opening
-from hub.services.context import timeline
+from hub.services.context import hub_cluster, timeline
 from hub.services.members import forgotten
+from hub.services.reading import unread_kinds
+from hub.services.reading.unread_kinds import lacking
+from hub.services.scheduling import stalls
 from hub.store import clusters, copying, leases, readable, room, survey, tokens
 from hub.store.backends.backend import Backend
 from hub.store.errors import StoreError
@@ -30,7 +33,7 @@ LARGE = 5_000_000  # rows of one table
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at, and how it is."""
+    """One check, and its result."""
 
     name: str
     level: Level
@@ -45,11 +48,11 @@ class StoreHealth:
     tables: tuple[survey.TableFigures, ...] = ()
 
 
-_NOT_WRITTEN = Finding("writes", "ok", "not tried: this is a backup, which stays as it is")
+_NOT_WRITTEN = Finding("writes", "ok", "skipped: a backup stays unchanged")
 
 
 def examine(url: str) -> StoreHealth:
-    """Look at everything; what can not be looked at is a finding too."""
+    """Run all checks; a check that fails to run is a finding too."""
     try:
         backend = opening.named(url)
         file = opening.file_of(backend)
@@ -119,11 +122,17 @@ def _of_server(backend: Backend, conn: Connection) -> Iterator[Finding]:
 
 def _of_store(tx: Transaction) -> Iterator[Finding]:
     if leases.is_free(tx):
-        yield Finding("leader", "warn", "nobody leads: no hub runs, or none has taken over yet")
+        yield Finding("leader", "warn", "no leader: no hub runs, or none has taken over yet")
     else:
         yield Finding("leader", "ok", f"term {leases.present_term(tx)}")
     if why := timeline.stopped(tx):
         yield Finding("restored", "fail", why)
+    if failing := stalls.show(tx):
+        text = (
+            f"every turn fails since {failing['since']}, so no job is placed: {failing['fault']}"
+        )
+        yield Finding("scheduling", "fail", f"{text} (the hub's log has the lines of code)")
+    yield _of_hub_cluster(tx)
     left = forgotten.counts(tx)
     if left:
         where = ", ".join(f"{name} {count}" for name, count in sorted(left.items()))
@@ -138,6 +147,17 @@ def _of_store(tx: Transaction) -> Iterator[Finding]:
     )
 
 
+def _of_hub_cluster(tx: Transaction) -> Finding:
+    """The bridge's last report; a hub without a hub cluster has none."""
+    told = hub_cluster.show(tx)
+    if told["running"] or not told["reason"]:
+        text = "none" if not told["uid"] else "kubectl's objects there are accepted"
+        return Finding("hub cluster", "ok", text)
+    level: Level = "warn" if told["reason"] == hub_cluster.STARTING else "fail"
+    text = f"{told['reason']}: {told['message']}; kubectl's objects there are not accepted"
+    return Finding("hub cluster", level, text)
+
+
 def _of_members(tx: Transaction) -> Iterator[Finding]:
     members = clusters.list_all(tx)
     down = clusters.down(tx)
@@ -145,8 +165,11 @@ def _of_members(tx: Transaction) -> Iterator[Finding]:
     yield Finding(
         "members",
         "warn" if bad else "ok",
-        "; ".join(bad) or f"{len(members)} are as they should be",
+        "; ".join(bad) or f"{len(members)} are in order",
     )
+    unread = [f"{name}: {lacking(kinds)}" for name, kinds in unread_kinds.by_member(tx).items()]
+    if unread:
+        yield Finding("kinds", "warn", "; ".join(unread))
     versions: dict[str, list[str]] = {}
     for each in members:
         if each.joined_at is not None:
@@ -158,7 +181,7 @@ def _of_members(tx: Transaction) -> Iterator[Finding]:
 
 
 def _trouble(tx: Transaction, member: Member, down: Container[str]) -> str:
-    """What is wrong with a member; "" for nothing."""
+    """The fault of a member; "" for none."""
     if member.joined_at is None:
         old = tx.now - member.created_at > STALE
         return (
@@ -166,14 +189,14 @@ def _trouble(tx: Transaction, member: Member, down: Container[str]) -> str:
         )
     heard = member.heartbeat_at or member.joined_at
     if tx.now - heard > STALE:
-        return f"has been silent for {_days(tx.now - heard)}: fence it if it is gone for good"
+        return f"has been silent for {_days(tx.now - heard)}: fence it if it is destroyed"
     if tx.now - heard > SILENT:
         return f"has been silent for {round((tx.now - heard).total_seconds())} s"
     if member.name in down:
-        return "is Unhealthy: its API server serves its agent nothing"
+        return "is Unhealthy: its API server does not answer or refuses its agent"
     until = tokens.good_until(tx, member.name)
     if until is not None and until - tx.now < EXPIRES_SOON:
-        return "has a credential that ends soon and is not replaced"
+        return "has a credential that expires soon, and its agent has not replaced it"
     return ""
 
 

@@ -1,6 +1,6 @@
-"""Our finalizers on objects of the hub cluster, let go for good: before the hub is uninstalled.
+"""Removes our finalizers from objects of the hub cluster before the hub is uninstalled.
 
-A hub that runs takes each off by itself, once what its object caused is taken back. Where no hub runs any
+A running hub removes each finalizer itself, once the object's effects are withdrawn. If no hub runs any
 more they would keep objects, and their namespaces, from being deleted.
 """
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hub.bridge import kinds
 from hub.bridge.kinds import Mirrored
+from hub.bridge.work_kinds import WORK_KINDS
 from shared import labels
 from shared.documents import Json
 from shared.finalizers import finalizers_of
@@ -25,7 +26,7 @@ class ClusterRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HeldObject:
-    """One object; `why`: what the cluster said where it could not be let go, "" where it was, or may be."""
+    """One object; `why`: the cluster's answer if it could not be released, "" if it was, or may be."""
 
     kind: str
     namespace: str
@@ -46,7 +47,7 @@ async def _release(
     found: list[HeldObject] = []
     try:
         async with await KubeClient.connect(kubeconfig) as client:
-            for kind in (each for each in kinds.ALWAYS if each.finalized):
+            for kind in (*(each for each in kinds.ALWAYS if each.finalized), *WORK_KINDS):
                 for version, listed in await _held(client, kind):
                     one = await _let_go(client, kind, version, listed, do=do)
                     found.append(one)

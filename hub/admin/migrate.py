@@ -1,6 +1,6 @@
 """The schema of a store: what it is, brought up to date, or taken back for an older release.
 
-A hub does the first two itself at start, unless it is told not to (`python -m hub --no-migrate`).
+A hub does the first two itself at start, unless `python -m hub --no-migrate` forbids it.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NEWER, BESIDE, ALTERED = "newer", "newer-compatible", "altered"
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """How a database stands to this release.
+    """The state of a database for this release.
 
     `state`: current; behind or empty (a hub, or `migrate`, brings it up to date); newer-compatible (hubs of
     this release run on it all the same) or newer (they do not); altered (its tables are not its
@@ -34,7 +34,7 @@ class Schema:
 
     @property
     def usable(self) -> bool:
-        """Whether a hub of this release runs on it as it is."""
+        """True if a hub of this release runs on it unchanged."""
         return self.state in {CURRENT, BESIDE}
 
 
@@ -53,7 +53,7 @@ def up(url: str) -> tuple[str, Schema]:
     backend = opening.named(url)
     with opening.alone(backend), opening.writing(backend) as conn:
         before = schema.revision(conn) or ""
-        if schema.migrate(conn, running=backend.hubs(conn)):
+        if schema.migrate(conn, running=backend.staying_hubs(conn)):
             backend.disconnect(conn)
         return before, look(backend, conn)
 
@@ -64,12 +64,12 @@ def down(url: str, revision: str) -> tuple[str, Schema]:
     opening.refuse_absent(backend)
     with opening.alone(backend), opening.writing(backend) as conn:
         before = schema.revision(conn) or ""
-        schema.downgrade(conn, revision, backend.hubs(conn))
+        schema.downgrade(conn, revision, backend.staying_hubs(conn))
         return before, look(backend, conn)
 
 
 def look(backend: Backend, conn: Connection) -> Schema:
-    """How the database of an open connection is. Raises UnknownSchema."""
+    """The state of the database of an open connection. Raises UnknownSchema."""
     found = schema.revision(conn)
     hubs = tuple(backend.hubs(conn))
     if found is None:

@@ -24,7 +24,7 @@ FAILURES = (
 
 
 class HubAlive(StoreError):
-    """A hub runs on the database, and what was asked for needs it to be stopped."""
+    """A hub runs on the database, and the command needs it to be stopped."""
 
 
 def named(url: str) -> Backend:
@@ -33,7 +33,7 @@ def named(url: str) -> Backend:
 
 
 def address_of_file(path: Path) -> str:
-    """What `named` takes for SQLite's file at `path`."""
+    """The path of SQLite's file in `named`, else `path`."""
     return address_of(path)
 
 
@@ -57,7 +57,7 @@ def reading(backend: Backend) -> Iterator[Connection]:
 
 @contextlib.contextmanager
 def writing(backend: Backend) -> Iterator[Connection]:
-    """One transaction, beside which nobody writes. Raises UnusableDatabase."""
+    """One transaction with the write lock. Raises UnusableDatabase."""
     backend.prepare()
     engine = backend.writer_engine()
     try:
@@ -87,7 +87,7 @@ def alone(backend: Backend) -> Iterator[None]:
 
 @contextlib.contextmanager
 def private() -> Iterator[None]:
-    """What is made within is its user's alone."""
+    """Files created inside are readable by their owner alone."""
     before = os.umask(0o077)
     try:
         yield

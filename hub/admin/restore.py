@@ -1,6 +1,6 @@
 """A backup becomes a hub's database again, under a new incarnation and behind the recovery barrier.
 
-What was committed after the backup is lost, and members may run jobs of that time. So the restored store
+Commits after the backup are lost, and members may run jobs of that time. So the restored store
 says of itself that it went back: nothing is dispatched until an administrator accepts it, what may have been
 started is held, and what members hold besides is shown (docs/explain/exactly-once.md, rules 10 and 12).
 """
@@ -61,7 +61,7 @@ def restore(
 def _to_file(target: Path, found: Backup, now: dt.datetime, *, replace: bool) -> RestoredStore:
     there = target.exists() and target.stat().st_size > 0
     if there and not replace:
-        raise Occupied(f"{target} is there already: say --replace, and it is kept beside")
+        raise Occupied(f"{target} exists already: pass --replace, which keeps it beside")
     part = target.with_name(f".{target.name}.restoring")
     part.unlink(missing_ok=True)
     try:
@@ -104,14 +104,14 @@ def _refuse_server(backend: Backend, *, replace: bool, force: bool) -> tuple[str
             return ()
         earlier = restored.incarnations(Transaction(conn, _NEVER))
     if earlier and not replace:
-        raise Occupied(f"{backend.where} holds a hub already: say --replace, and it is gone")
+        raise Occupied(f"{backend.where} holds a hub already: pass --replace to overwrite it")
     return earlier
 
 
 def _refuse_hubs(backend: Backend, conn: Connection, *, force: bool) -> None:
-    if backend.hubs(conn) and not force:
+    if not force and backend.staying_hubs(conn):
         raise opening.HubAlive(
-            f"hubs are running on {backend.where}: stop them first, or say --force if they are dead"
+            f"hubs are running on {backend.where}: stop them first, or pass --force if they are dead"
         )
 
 

@@ -1,4 +1,4 @@
-"""People: who is asking, what they may do, which roles are bound to whom, and the audit of what was done."""
+"""People: the caller, their rights, role bindings, and the audit."""
 
 from typing import Annotated, Final
 
@@ -35,7 +35,7 @@ _ONE: Final = "/v1/access/bindings/{name}"
 @router.get("/v1/whoami", response_model=WhoAmI)
 @allow(ADMINISTRATOR, VIEWER, USER)
 async def who_am_i(request: Request) -> Response:
-    """Who is asking: name, groups, and the roles that they have, and where."""
+    """The caller: name, groups, and roles with their namespaces."""
     who = caller(request)
     return JsonResponse(
         {
@@ -50,7 +50,7 @@ async def who_am_i(request: Request) -> Response:
 @router.get("/v1/sign-in", response_model=WaysIn)
 @allow(PUBLIC)
 async def ways_in(request: Request) -> Response:
-    """How people sign in, for who has not yet: the provider, and the command line's client there."""
+    """Sign-in configuration, without a credential: the provider, and the command line's client there."""
     terms = hub_of(request).sign_in.terms
     oidc = {"issuer": terms.issuer, "clientId": terms.of_cli, "scopes": terms.scopes}
     return JsonResponse({"oidc": oidc if terms.issuer else None})
@@ -59,7 +59,7 @@ async def ways_in(request: Request) -> Response:
 @router.get("/v1/can-i", response_model=Allowed)
 @allow(ADMINISTRATOR, VIEWER, USER)
 async def can_i(request: Request, asked: Annotated[Question, Query()]) -> Response:
-    """Whether the caller may do `verb` to `kind`, in `namespace` or anywhere, by the rules of every route.
+    """True if the caller may do `verb` to `kind`, in `namespace` or anywhere; same rules as every route.
 
     Verbs are get, create, change and kubectl's words for them; of jobs `create` and `change` are meant of
     one's own.
@@ -85,16 +85,16 @@ async def can_i(request: Request, asked: Annotated[Question, Query()]) -> Respon
 @router.get("/v1/access/bindings", response_model=RoleBindingList)
 @allow(ADMINISTRATOR)
 async def list_role_bindings(request: Request) -> Response:
-    """Who has which role where, by name of the binding."""
+    """Role bindings, by name."""
     return await listed(request, bindings.list_bindings)
 
 
 @router.put(_ONE, response_model=BoundRoleDetail)
 @allow(ADMINISTRATOR)
 async def bind_role(request: Request, name: str, given: NewRoleBinding) -> Response:
-    """Give a role to users and groups, in some namespaces and queues or in all; in place of that name's.
+    """Bind a role to users and groups, in some namespaces and queues or in all; replaces that name's.
 
-    It holds within seconds, everywhere. What could not be enforced is refused.
+    It holds within seconds, everywhere. A binding that can not be enforced is refused.
     """
     wanted = WantedBinding(
         name,
@@ -111,7 +111,7 @@ async def bind_role(request: Request, name: str, given: NewRoleBinding) -> Respo
 @router.delete(_ONE, response_model=BoundRoleDetail)
 @allow(ADMINISTRATOR)
 async def unbind_role(request: Request, name: str) -> Response:
-    """Take a role binding away; it ends within seconds, everywhere."""
+    """Remove a role binding; all hubs apply it within seconds."""
     return JsonResponse(await hub_of(request).write(bindings.unbind, name, caller(request).name))
 
 
@@ -120,7 +120,7 @@ async def unbind_role(request: Request, name: str) -> Response:
 @grants(Verb.GET, Noun.AUDIT)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_audit(request: Request, asked: Annotated[AuditFilters, Query()]) -> Response:
-    """Who did what, newest first; of part of the fleet for who sees that part. Filters: principal, verb,
+    """Audit, newest first, cut to what the caller may see. Filters: principal, verb,
     kind, namespace, since.
     """
     filters, token = asked.given(), asked.continue_ or None
@@ -141,7 +141,7 @@ def _grant(each: Grant) -> Json:
 
 def _because(giving: list[Grant], namespace: str) -> str:
     if not giving:
-        return "no role that you have allows it"
+        return "none of your roles allows it"
     roles = sorted({str(each.role) for each in giving})
     told = f"as {' and '.join(roles)}"
     spaces = [each.area.namespaces for each in giving]

@@ -15,7 +15,7 @@ from shared.errors import Rejected
 
 
 def warnings_of(request: Request, drafts: Sequence[Draft | Rejected]) -> dict[int, str]:
-    """By place of those of `drafts` that will not start, what is to be said."""
+    """Messages by place of those of `drafts` that will not start."""
     if not hub_of(request).stopped:
         return _never(request).of(drafts)
     return {
@@ -26,7 +26,7 @@ def warnings_of(request: Request, drafts: Sequence[Draft | Rejected]) -> dict[in
 
 
 def _never(request: Request) -> Warnings:
-    """What knows whom no member could hold; on a replica that does not lead there are none."""
+    """The index that knows which jobs no member could hold; a replica that does not lead has none."""
     state = request.app.state
     found: Warnings | None = getattr(state, "warnings", None)
     if found is None:

@@ -1,8 +1,8 @@
-"""Where agents come for what people ask of their members, and bring it: `/agent/v1/streams`.
+"""Long polls of agents for users' requests to their members, and uploads of the answers: `/agent/v1/streams`.
 
 An agent says which questions it answers; no other is handed to it.
 
-A question hangs while nothing is asked. A part of an answer hangs while its reader takes nothing, and is not
+A poll hangs while there is no question. A part of an answer hangs while its reader takes nothing, and is not
 taken in the end; one whose reader has gone is refused, and the agent stops reading.
 """
 
@@ -46,7 +46,7 @@ MOST_BODY_BYTES = 16 * MOST_PART_BYTES
 @allow(AGENT)
 @refuses(RejectCode.REVOKED, RejectCode.CLIENT_CERTIFICATE_REQUIRED)
 async def next_stream(request: Request) -> Response:
-    """What is asked of this agent's cluster next: one question, or none after a while."""
+    """The next request for this agent's cluster, or none after a timeout."""
 
     async def is_there() -> bool:
         return not await request.is_disconnected()
@@ -72,11 +72,11 @@ async def next_stream(request: Request) -> Response:
     RejectCode.TOO_MANY_REQUESTS,
 )
 async def keep_failed_pods(request: Request) -> Response:
-    """Pods that have failed in this agent's cluster, kept as events of their jobs."""
+    """Store failed pods of this agent's cluster as events of their jobs."""
     hub, cluster = hub_of(request), caller(request).cluster
     told = _read(FailedPods, await request.body())
     if not open_streams_of(request).may_tell(cluster):
-        text = f"{cluster} tells of pods that failed more often than once a second"
+        text = f"{cluster} reports failed pods more often than once a second"
         raise Rejected(RejectCode.TOO_MANY_REQUESTS, text)
     kept = await hub.write(last_lines.keep_told, cluster, told.items)
     return JsonResponse(FailedPodsKept(kept=kept).model_dump())
@@ -95,10 +95,10 @@ async def keep_failed_pods(request: Request) -> Response:
     RejectCode.INVALID_JSON,
 )
 async def put_stream_part(request: Request, stream: str) -> Response:
-    """One part of an answer. 404 where nobody waits for it any more."""
+    """One part of an answer. 404 if the reader has gone."""
     found = open_streams_of(request).find(caller(request).cluster, stream)
     if found is None:
-        raise Rejected(RejectCode.NOT_FOUND, "nobody waits for this any more")
+        raise Rejected(RejectCode.NOT_FOUND, "no reader waits for this any more")
     body = await request.body()
     part = _read(StreamPart, body)
     taken = await found.put(part, len(body))

@@ -1,7 +1,7 @@
-"""What agents call: register once, then sync. Bodies are read as bytes and validated in one pass.
+"""Routes for agents: register once, then sync. Bodies are read as bytes and validated in one pass.
 
-A sync carries thousands of entries; one that is malformed is refused by itself and the others are
-taken. Identity comes from the credential alone.
+A sync carries thousands of entries; the hub refuses a malformed one and takes the others. Identity comes
+from the credential alone.
 """
 
 import contextlib
@@ -85,7 +85,7 @@ _A_SYNC: Final = {
     RejectCode.UPGRADE_REQUIRED,
 )
 async def register_agent(request: Request) -> Response:
-    """Trade a join token for the agent's credential."""
+    """Exchange a join token for the agent's credential."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     bearer = token.strip() if scheme.lower() == "bearer" else ""
     hub = hub_of(request)
@@ -121,7 +121,7 @@ async def register_agent(request: Request) -> Response:
 @allow(PUBLIC)
 @refuses(RejectCode.UPGRADE_REQUIRED)
 async def read_authority(request: Request) -> Response:
-    """The CA of the hub's certificate, for agents that hold its pin; empty: any that machines trust."""
+    """The CA of the hub's certificate, for agents that hold its pin; empty: the machine's CAs."""
     terms = terms_of(request, versions.OLDEST)
     told = HubAuthority(ca=hub_of(request).authority().pem)
     return JsonResponse(told.model_dump(), headers=answered_in(terms))
@@ -146,7 +146,7 @@ async def read_authority(request: Request) -> Response:
     RejectCode.TOO_MANY_REQUESTS,
 )
 async def sync_agent(request: Request) -> Response:
-    """One exchange of observed and desired sets; held up to `wait_s` while there is no news."""
+    """Exchange observed and desired sets; long poll of up to `wait_s`."""
     hub, cluster = hub_of(request), caller(request).cluster
     body = await request.body()
     async with _noting(hub, cluster):
@@ -158,6 +158,7 @@ async def sync_agent(request: Request) -> Response:
         named = request.headers.get(versions.NAMESPACES_HEADER)
         message.namespaces_held = versions.rules_held(named)
         message.namespace_ids_held = versions.ids_held(request.headers)
+        message.kinds_held = versions.rules_held(request.headers.get(versions.KINDS_HEADER))
         terms = terms_of(request, message.proto, caller(request))
         if first := first_agents.is_first(message):
             first_agents.hold_back(message)
@@ -172,7 +173,7 @@ async def sync_agent(request: Request) -> Response:
 
 @contextlib.asynccontextmanager
 async def _noting(hub: Hub, cluster: str) -> AsyncIterator[None]:
-    """Write down what is refused because somebody may pass for somebody else."""
+    """Record a refusal that may be an impersonation."""
     try:
         yield
     except Rejected as refusal:
@@ -182,7 +183,7 @@ async def _noting(hub: Hub, cluster: str) -> AsyncIterator[None]:
 
 
 def read_sync(body: bytes, cluster: str) -> tuple[SyncRequest, list[Refused]]:
-    """The request of `cluster`'s agent, and what of it is refused by itself. Raises Rejected."""
+    """The request of `cluster`'s agent, and its entries that are refused. Raises Rejected."""
     try:
         message = SyncRequest.model_validate_json(body)
         refused: list[Refused] = []
@@ -238,11 +239,11 @@ def _is_partial(error: ErrorDetails) -> bool:
 
 
 def _check_name(message: Register | SyncRequest, cluster: str) -> None:
-    """Who names a cluster names its own. Raises Rejected: IdentityMismatch."""
+    """An agent may name only its own cluster. Raises Rejected: IdentityMismatch."""
     named = message.cluster
     if "cluster" in message.model_fields_set and named != cluster:
         other = shown(named) if isinstance(named, str) else "anything else"
-        text = f"this credential is of {cluster}: it can not speak for {other}"
+        text = f"this credential is of {cluster}: it cannot act for {other}"
         raise Rejected(RejectCode.IDENTITY_MISMATCH, text, "cluster")
 
 

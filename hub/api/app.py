@@ -21,10 +21,12 @@ from hub.api import (
     changes,
     checks,
     clusters,
+    cron_jobs,
     fleet,
     health,
     hub_cluster,
     jobs,
+    kinds,
     logs,
     objects,
     peers,
@@ -50,7 +52,7 @@ from hub.services.live.open_streams import OpenStreams
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
-# Routes are tried in this order: those that are asked most come first.
+# Routes are tried in this order: the most frequent ones come first.
 HOT: Final = (jobs.router, batch.router, workloads.router)
 ROUTERS: Final = (
     health.router,
@@ -63,8 +65,10 @@ ROUTERS: Final = (
     access.router,
     clusters.router,
     queue_stops.router,
+    cron_jobs.router,
     fleet.router,
     availability.router,
+    kinds.router,
     hub_cluster.router,
     visibility.router,
     checks.router,
@@ -98,7 +102,7 @@ def create_app(
 ) -> FastAPI:
     """The application that serves `hub`. Raises UndeclaredRoute.
 
-    `nothing_here`: the page for an address that is none, or that is refused, where a page is asked for.
+    `nothing_here`: the page for an unknown or refused address, if the request asks for a page.
     `signed_in`: who acts on the page, by the session that their browser holds.
     """
     app = FastAPI(
@@ -162,6 +166,8 @@ async def _http(request: Request, error: Exception) -> Response:
         served = sorted(_methods_of(request))
         allowed, verb = ", ".join(served), "is" if len(served) == 1 else "are"
         detail = f"{request.method} is not served here; {allowed} {verb}"
+        if request.method in {"PATCH", "PUT"} and request.url.path.startswith("/v1/"):
+            detail += "; to change an object, apply it: POST /v1/apply"
         return problem(
             RejectCode.METHOD_NOT_ALLOWED, detail, request_id, headers={"Allow": allowed}
         )

@@ -1,8 +1,7 @@
 """`POST /v1/apply`: what `kubectl apply` takes, document by document.
 
-All of a body is read before any of it is applied; then it is applied in parts, a transaction each, so
-that whoever else writes waits for one part at most. What is long to read or to print is done beside
-the event loop.
+The hub reads all of a body before it applies any of it; then it applies parts, a transaction each, so that
+other writers wait for one part at most. Long parsing and rendering runs beside the event loop.
 """
 
 import datetime as dt
@@ -27,11 +26,17 @@ from hub.api.rights import applying, judged
 from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
 from hub.services.context import rendering
+from hub.services.context.hub import Hub
+from hub.services.kinds import declared_kinds
+from hub.services.kinds.declared_kinds import DeclaredKinds
+from hub.services.kinds.definitions import is_definition
 from hub.services.objects.apply import REJECTED, Applied, apply_for
 from hub.services.reading.draft import Draft, draft
+from hub.services.reading.hidden import refuse_hidden
 from shared.documents import Json
 from shared.errors import FieldError, Rejected
 from shared.kinds import unheeded
+from shared.kinds.dispatched import unqueued_notice
 from shared.kinds.names import LABEL_RULE, is_dns_label
 from shared.kinds.parsed import Parsed
 from shared.kinds.registry import parse
@@ -41,7 +46,7 @@ from shared.reject_codes import RejectCode
 router = new_router("objects")
 PART: Final = 200  # documents of one transaction
 MOST_ERRORS: Final = 1000  # of all documents of one answer together
-# What one document alone may be refused for, besides its fields.
+# Possible refusals of one document alone, besides its fields.
 REFUSES: Final = (
     RejectCode.ALREADY_EXISTS,
     RejectCode.BEING_DELETED,
@@ -57,7 +62,7 @@ Read = tuple[int, Any]
 
 @dataclass(slots=True)
 class _ApplyAnswer:
-    """What is said of the documents, part by part."""
+    """The results of the documents, part by part."""
 
     items: list[bytes] = field(default_factory=list)
     taken: int = 0
@@ -104,9 +109,12 @@ async def apply_documents(
         read = await read_many(request, of_any_kind=True)
         now = hub.clock.now()
         for part in _parts(read):
-            read_part = await off_loop(request, size, _drafts, part, namespace, now, who)
+            read_part = await off_loop(
+                request, size, _drafts, part, namespace, now, who, hub.kinds
+            )
             drafts = judged(request, read_part)
             applied: list[Applied] = await hub.write(apply_for, drafts, hub.settings.intake, who)
+            await _follow_kinds(hub, drafts)
             warned = warnings_of(request, drafts)
             await off_loop(request, size, _say, answer, applied, part, warned)
     items = b'"items":[%b]}' % b",".join(answer.items)
@@ -119,21 +127,29 @@ async def apply_documents(
     )
 
 
+async def _follow_kinds(hub: Hub, drafts: Sequence[Draft | Rejected]) -> None:
+    """Have the hub read by the kinds that were just defined, before it answers."""
+    parsed = [each.parsed for each in drafts if isinstance(each, Draft)]
+    if any(is_definition(each.group, each.kind) for each in parsed):
+        await declared_kinds.load(hub.db, hub.kinds)
+
+
 def _parts(read: Sequence[Read]) -> Iterator[Sequence[Read]]:
     return (read[first : first + PART] for first in range(0, len(read), PART))
 
 
 def _drafts(
-    part: Sequence[Read], namespace: str, now: dt.datetime, who: str
+    part: Sequence[Read], namespace: str, now: dt.datetime, who: str, kinds: DeclaredKinds
 ) -> list[Draft | Rejected]:
     documents: list[Draft | Rejected] = []
     for index, value in part:
         try:
             manifest, version = _version_of(value)
-            parsed = parse(manifest, default_namespace=namespace)
-            documents.append(
-                draft(parsed, now, index=index, submitted_by=who, resource_version=version)
+            parsed = parse(manifest, default_namespace=namespace, declared=kinds)
+            made = draft(
+                parsed, now, index=index, submitted_by=who, resource_version=version, kinds=kinds
             )
+            documents.append(refuse_hidden(made))
         except Rejected as refusal:
             documents.append(refusal)
     return documents
@@ -157,7 +173,7 @@ def _say(
     part: Sequence[Read],
     warned: Mapping[int, str],
 ) -> None:
-    """Add what became of one part. `warned`: by place, why a job will not start."""
+    """Add the result of one part. `warned`: by place, why a job will not start."""
     for place, (each, (index, value)) in enumerate(zip(applied, part, strict=True)):
         room = len(answer.errors) < MOST_ERRORS
         if each.result == REJECTED and each.error is not None:
@@ -205,11 +221,14 @@ def _item(
 
 
 def _warnings(parsed: Parsed, *, partial: bool) -> list[str]:
-    """What of a document is kept and not acted on, or hardly meant."""
+    """Warnings about fields of a document that are stored without effect, or are probably mistakes."""
     why = parsed.hindrance
-    waits = [] if why is None else [f"{why.field}: {why.message}: as it is, it is never admitted"]
+    waits = (
+        [] if why is None else [f"{why.field}: {why.message}: in this form it is never admitted"]
+    )
     odd = unknown_kind(parsed.group, parsed.kind)
-    return [*unheeded.notices(parsed, partial=partial), *waits, *([odd] if odd else ())]
+    idle = unqueued_notice(parsed.api_version, parsed.kind, parsed.raw.get("metadata"))
+    return [*unheeded.warnings(parsed, partial=partial), *waits, *filter(None, (odd, idle))]
 
 
 def _text(value: object) -> str:

@@ -9,11 +9,12 @@ from hub.api.peers import peers_of
 from hub.api.policy import hub_of
 from hub.services.live.open_streams import OpenStreams
 from hub.services.live.stream import Stream
+from hub.services.members.api_servers import why_down
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 from shared.wire.streams_v1 import StreamPart
 
-LOOK_S: Final = 1.0  # between two looks at whether a quiet stream goes on
+LOOK_S: Final = 1.0  # interval of the checks whether a quiet stream continues
 UNHEARD_S: Final = 3.0  # for an agent none of whose requests hangs here
 ENDED: Final = "Ended"
 # What an agent may say instead of an answer; whatever else it says is its member not answering.
@@ -33,6 +34,18 @@ def open_streams_of(request: Request) -> OpenStreams:
     return streams
 
 
+async def _unanswered(request: Request, cluster: str, waited_s: float) -> Rejected:
+    """The reason why no agent has answered: the member's API server is down, or it is not known here."""
+    if down := await hub_of(request).read(why_down, cluster):
+        text = f"{down}: its pods can be read again once it is Ready (roadstead clusters show {cluster})"
+        return Rejected(RejectCode.MEMBER_NOT_ANSWERING, text)
+    text = (
+        f"no agent of {cluster} has answered at this hub process within {waited_s:g} s: it is busy, or "
+        "it asks at another replica that this one does not reach (docs/howto/replicas.md); ask again"
+    )
+    return Rejected(RejectCode.AGENT_NOT_LISTENING, text)
+
+
 async def first_part(request: Request, streams: OpenStreams, stream: Stream) -> StreamPart:
     """The first part of the answer. Raises Rejected if none comes, or the agent refuses."""
     hub = hub_of(request)
@@ -47,12 +60,7 @@ async def first_part(request: Request, streams: OpenStreams, stream: Stream) -> 
             wait_s = min(wait_s, UNHEARD_S)
         left_s = began + wait_s - clock.monotonic()
         if left_s <= 0:
-            text = (
-                f"no agent of {stream.cluster} has answered at this hub process within "
-                f"{wait_s:g} s: it may be of an older release, be busy, or ask at another "
-                "replica that this one does not reach (docs/howto/replicas.md); ask again"
-            )
-            raise Rejected(RejectCode.AGENT_NOT_LISTENING, text)
+            raise await _unanswered(request, stream.cluster, wait_s)
         part = await stream.get(min(left_s, LOOK_S))
         streams.why_ended(stream)
     end = stream.end if part is None else part.end

@@ -18,14 +18,14 @@ router = new_router("fleet")
 @router.get("/v1/availability-rules", response_model=AvailabilityRules)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_availability_rules(request: Request) -> Response:
-    """By which agents tell whether custom resources are available: declared rules and built-in ones."""
+    """Availability rules for custom resources: declared and built-in ones."""
     return JsonResponse(await hub_of(request).read(declared_rules.show))
 
 
 @router.put("/v1/availability-rules", response_model=AvailabilityRules)
 @allow(ADMINISTRATOR)
 async def declare_availability_rules(request: Request, given: DeclaredRules) -> Response:
-    """Replace all declared rules; refused as a whole where one is no expression, with its field."""
+    """Replace all declared rules; rejected as a whole, with the field, if one is not an expression."""
     rules = [each.model_dump() for each in given.rules]
     await asyncio.to_thread(check, rules)  # compiled once, and not while others wait to write
     name = caller(request).name

@@ -4,6 +4,7 @@ The body is cut into chunks; a chunk is one item of the shared transaction, so l
 single requests take turns and share commits.
 """
 
+import datetime as dt
 import hashlib
 from collections.abc import Iterator
 from itertools import islice
@@ -15,7 +16,7 @@ from starlette.responses import Response
 
 from hub.api import openapi_parts
 from hub.api.advice import warnings_of, with_warnings
-from hub.api.bodies import off_loop, read_many
+from hub.api.bodies import AT_ONCE, off_loop, read_many
 from hub.api.models.jobs import BatchResult
 from hub.api.models.objects import JobManifest
 from hub.api.openapi_parts import A_JOB, IDEMPOTENCY_KEY, JSON, NDJSON, REPLAY, YAML, listed, ref
@@ -27,7 +28,9 @@ from hub.domain.access import Noun, Verb
 from hub.services.context.hub import Hub
 from hub.services.jobs.bare_patch import parse_unit
 from hub.services.jobs.submit import Reply, Submission, submit
+from hub.services.kinds.declared_kinds import DeclaredKinds
 from hub.services.reading.draft import Draft, draft
+from hub.services.reading.hidden import refuse_hidden
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.manifests import (
@@ -71,7 +74,9 @@ async def submit_batch(request: Request) -> Response:
         parts: list[Reply] = []
         said: list[Json] = []
         first = 0
-        while drafts := await off_loop(request, size, _drafts, hub, entries, who):
+        # A turn takes from the entries and is not repeated: administrators' kinds are read beside the loop.
+        least = AT_ONCE + 1 if hub.kinds else 0
+        while drafts := await off_loop(request, max(size, least), _drafts, hub, entries, who):
             drafts = tuple(judged(request, drafts))
             submission = Submission(
                 drafts=drafts,
@@ -108,20 +113,21 @@ async def _entries(request: Request) -> Iterator[Entry]:
 def _drafts(hub: Hub, entries: Iterator[Entry], who: str) -> tuple[Draft | Rejected, ...]:
     """The next Jobs, as many as share a transaction."""
     now = hub.clock.now()
-    return tuple(_draft(value, now, who) for _, value in islice(entries, CHUNK))
+    return tuple(_draft(value, now, who, hub.kinds) for _, value in islice(entries, CHUNK))
 
 
-def _draft(value: Any, now: Any, who: str) -> Draft | Rejected:
+def _draft(value: Any, now: dt.datetime, who: str, kinds: DeclaredKinds) -> Draft | Rejected:
     if isinstance(value, Rejected):
         return value
     try:
-        return draft(parse_unit(value), now, submitted_by=who)
+        given = draft(parse_unit(value, kinds), now, submitted_by=who, kinds=kinds)
+        return refuse_hidden(given)
     except Rejected as refusal:
         return refusal
 
 
 def _hash(drafts: tuple[Draft | Rejected, ...]) -> str:
-    """What one chunk asks for: generated names do not count."""
+    """Hash of one chunk's request: generated names do not count."""
     hashed = hashlib.sha256()
     for given in drafts:
         if isinstance(given, Rejected):

@@ -1,7 +1,7 @@
 """Bodies of requests, read within bounds and never for long on the event loop.
 
-A usual body is read where it stands: a thread would cost more than the reading. What could take longer
-than a few milliseconds is read beside the loop.
+A usual body is read where it stands: a thread would cost more than the reading. Reads that may take longer
+than a few milliseconds run beside the loop.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from starlette.requests import Request
 
 from hub.api.policy import client_of, hub_of
+from hub.services.kinds.declared_kinds import OnEventLoop
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.manifests import (
@@ -70,11 +71,16 @@ async def off_loop(
 ) -> T:
     """Call `fn`, which reads `size` bytes: here, or beside the loop where that may take long.
 
+    It is called once more there if it raises OnEventLoop here.
+
     There one person's bodies are read one at a time: each of them holds the interpreter for milliseconds.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if size <= (YAML_AT_ONCE if media_type in YAML_TYPES else AT_ONCE):
-        return fn(*args, **kwargs)
+        try:
+            return fn(*args, **kwargs)
+        except OnEventLoop:  # an administrator's kind: read again, where it may take its time
+            pass
     hub = hub_of(request)
     who = getattr(request.state, "principal", None)
     async with hub.bodies.turn("" if who is None else who.id, client_of(request)):

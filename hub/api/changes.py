@@ -44,13 +44,16 @@ async def follow_changes(request: Request, asked: Annotated[Revision, Query()]) 
 
     410 Expired if that revision is no longer kept: list again, then follow from the newest.
 
-    Who sees part of the fleet is told of the workloads, objects, works and bindings in it, while they exist.
+    A user who sees part of the fleet gets the changes of visible workloads, objects, works and bindings,
+    while they exist.
     """
     hub, who = hub_of(request), caller(request)
     revision = asked.revision
     if revision is None:
         revision = await hub.read(jobs.revision)
-    await hub.read(overview.changes_since, revision, PAGE)  # 410 while it can still be said
+    await hub.read(
+        overview.changes_since, revision, PAGE
+    )  # 410 while the status can still be sent
     streams = count_stream(request, who)
     return StreamingResponse(
         counted(streams, who.id, _events(request, hub, revision)),

@@ -1,4 +1,4 @@
-"""`/v1/checks`: admission checks for whoever answers them without kubectl: provisioning, budget, approval.
+"""`/v1/checks`: admission checks for controllers without kubectl: provisioning, budget, approval.
 
 A controller says that it serves its AdmissionCheck (`PUT …/status`), lists who waits, and answers.
 """
@@ -39,7 +39,7 @@ async def list_open_checks(request: Request, asked: Annotated[CheckFilters, Quer
 @allow(ADMINISTRATOR, VIEWER)
 @grants(Verb.GET, Noun.JOBS)
 async def list_job_checks(request: Request, uid: str) -> Response:
-    """The admission checks of one job, with what was answered."""
+    """The admission checks of one job, with their answers."""
     return await listed(request, open_checks.checks_of, uid)
 
 

@@ -1,7 +1,7 @@
 """An agent's certificate, a second factor beside its credential: it never says who the agent is.
 
-Whoever an agent speaks for is told by its credential alone. A certificate that names anybody names that
-cluster and no other; whether one must be shown is set (`Tls.client_certificates`).
+Only the credential tells the cluster of an agent. A certificate with a name identifies that
+cluster and no other; `Tls.client_certificates` decides whether agents must show one.
 """
 
 from typing import Final
@@ -33,12 +33,12 @@ async def check_client_certificate(request: Request, hub: Hub, cluster: str) -> 
         text = "the agent's certificate has expired; give it a new one"
         raise Rejected(RejectCode.CLIENT_CERTIFICATE_REQUIRED, text)
     if not shown.names <= {cluster}:
-        text = f"the certificate is made out to another name than {cluster}"
+        text = f"the certificate names another cluster than {cluster}"
         await note(hub, cluster, RejectCode.IDENTITY_MISMATCH, text)
         raise Rejected(RejectCode.IDENTITY_MISMATCH, text)
 
 
 async def note(hub: Hub, cluster: str, code: str, detail: str) -> None:
     """Write down what `cluster`'s agent is refused for."""
-    if not await hub.read(is_noted, cluster, code):  # whoever repeats it waits for no writer
+    if not await hub.read(is_noted, cluster, code):  # a repetition waits for no writer
         await hub.write(note_fault, cluster, code, detail)

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from hub.api.inside import tell_inside
 from hub.api.models.clusters import (
+    CordonPreview,
     DeclaredCluster,
     DrainedCluster,
     DrainRequest,
@@ -20,7 +21,7 @@ from hub.api.models.clusters import (
     NewCluster,
 )
 from hub.api.models.objects import Deletion, Options, uid_of
-from hub.api.parameters import Leaving
+from hub.api.parameters import Leaving, Look
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, from_page, hub_of
 from hub.api.reply import JsonResponse, listed
 from hub.api.routing import new_router, refuses
@@ -72,7 +73,7 @@ async def get_cluster(request: Request, name: str) -> Response:
 @router.get("/v1/clusters/{name}/namespaces", response_model=MemberNamespaceList)
 @allow(ADMINISTRATOR, VIEWER)
 async def list_member_namespaces(request: Request, name: str) -> Response:
-    """Namespaces of a member that the hub uses or asks for: their consent, and who runs there."""
+    """Namespaces of a member that the hub uses or requests: their consent and jobs."""
     return await listed(request, member_questions.get_namespaces, name)
 
 
@@ -82,7 +83,7 @@ async def list_member_namespaces(request: Request, name: str) -> Response:
 async def delete_cluster(
     request: Request, name: str, asked: Annotated[Leaving, Query()], options: Options = None
 ) -> Response:
-    """Forget a member that holds no jobs; its agent's credential ends. Body as for any object.
+    """Remove a member without jobs; its agent's credential is revoked. Body as for any object.
 
     Objects stay there, unless `propagationPolicy` or its own deleteOptions say Delete: then they go first.
     `dryRun=true` only says what the deletion would do.
@@ -108,27 +109,27 @@ async def delete_cluster(
 @router.post("/v1/clusters/{name}/join-token", status_code=201, response_model=JoinToken)
 @allow(ADMINISTRATOR)
 async def renew_join_token(request: Request, name: str) -> Response:
-    """A fresh one-time join token; earlier unused ones end."""
+    """A new one-time join token; revokes earlier unused ones."""
     hub = hub_of(request)
     made = await hub.write(clusters.renew_join_token, name, hub.settings, caller(request).name)
     return JsonResponse(_pinned(hub, made), 201)
 
 
-@router.post("/v1/clusters/{name}/cordon", response_model=MemberClusterDetail)
+@router.post("/v1/clusters/{name}/cordon", response_model=MemberClusterDetail | CordonPreview)
 @from_page
 @allow(ADMINISTRATOR)
-async def cordon_cluster(request: Request, name: str) -> Response:
-    """Send no new work there; what runs goes on."""
-    return await _switch(request, name, on=True)
+async def cordon_cluster(request: Request, name: str, asked: Annotated[Look, Query()]) -> Response:
+    """Send no new work there; running jobs continue. `dryRun=true` only says what that would do."""
+    return await _switch(request, name, asked, on=True)
 
 
 @router.post("/v1/clusters/{name}/drain", response_model=DrainedCluster)
 @from_page
 @allow(ADMINISTRATOR)
 async def drain_cluster(request: Request, name: str, given: DrainRequest) -> Response:
-    """Cordon a member and take its work back: jobs start elsewhere, objects leave as their budgets allow.
+    """Cordon a member and withdraw its work: jobs start elsewhere, objects leave as budgets allow.
 
-    With `dryRun` nothing moves. What a budget does not allow yet stays: ask again.
+    With `dryRun` nothing moves. The rest waits for a budget: ask again.
     """
     hub = hub_of(request)
     principal, carry_out = caller(request).name, not given.dry_run
@@ -142,7 +143,7 @@ async def drain_cluster(request: Request, name: str, given: DrainRequest) -> Res
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.CLUSTER_ALIVE)
 async def fence_cluster(request: Request, name: str, given: FenceConfirmation) -> Response:
-    """Write a destroyed member off: {"confirm": NAME}. Its jobs start elsewhere; its credential ends.
+    """Fence a destroyed member: {"confirm": NAME}. Its jobs start elsewhere; its credential is revoked.
 
     One that still answers is refused, unless `thoughItAnswers` is true: what runs there runs twice.
     """
@@ -159,12 +160,14 @@ async def fence_cluster(request: Request, name: str, given: FenceConfirmation) -
     )
 
 
-@router.post("/v1/clusters/{name}/uncordon", response_model=MemberClusterDetail)
+@router.post("/v1/clusters/{name}/uncordon", response_model=MemberClusterDetail | CordonPreview)
 @from_page
 @allow(ADMINISTRATOR)
-async def uncordon_cluster(request: Request, name: str) -> Response:
-    """Send work there again."""
-    return await _switch(request, name, on=False)
+async def uncordon_cluster(
+    request: Request, name: str, asked: Annotated[Look, Query()]
+) -> Response:
+    """Send work there again. `dryRun=true` only says what that would do."""
+    return await _switch(request, name, asked, on=False)
 
 
 def _pinned(hub: Hub, made: Json) -> Json:
@@ -172,8 +175,10 @@ def _pinned(hub: Hub, made: Json) -> Json:
     return made | {"joinToken": hub.authority().pinned(made["joinToken"])}
 
 
-async def _switch(request: Request, name: str, *, on: bool) -> Response:
+async def _switch(request: Request, name: str, asked: Look, *, on: bool) -> Response:
     hub = hub_of(request)
+    if asked.dry_run:
+        return JsonResponse(await hub.read(clusters.would_cordon, name, hub.settings, on=on))
     principal = caller(request).name
     return JsonResponse(
         await hub.write(clusters.cordon_cluster, name, hub.settings, principal, on=on)

@@ -1,7 +1,7 @@
 """Connections of HTTP: how much a request may say before anyone looks at it, and how long it may take.
 
-The server's own protocol bounds neither: a header could grow for ever, a body come byte by byte, and
-whoever connects would stay. What is refused here is answered as everywhere, by problem+json.
+The server's own protocol bounds neither: a header could grow without limit, a body arrive byte by byte,
+and an idle client stay connected. Refusals here are answered as everywhere, by problem+json.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from hub.services.context.settings import Api
 from shared.clock import Clock
 from shared.reject_codes import RejectCode
 
-_LINGERS_S: Final = 1.0  # what is refused may still be sent for so long
+_LINGERS_S: Final = 1.0  # how long a refused body may still be sent
 _LOOK_S: Final = 1.0  # between two looks for who is late
 _FEW: Final = 10  # connections of one network
 _FOR_ALL: Final = 0.9  # of the connections; the rest is for networks that have few
 _UNREAD_BYTES: Final = 16 << 10  # of an answer that may wait here before its maker has to
-# Streams say little at a time: what nobody takes is not kept in the kernel either, by the megabyte.
+# Streams send little at a time: the kernel does not buffer megabytes that the client does not read.
 _STREAMS: Final = frozenset({b"/v1/changes", b"/v1/workloads:watch", b"/live", b"/hub/v1/streams"})
 _LOGS: Final = b"/logs"
 _STREAM_BYTES: Final = 64 << 10
@@ -67,9 +67,10 @@ class Door:
         return self._protocol
 
     def is_full(self, network: str) -> bool:
-        """Whether there are as many connections as there may be, in all or of this network.
+        """True if the maximum of connections is reached, in all or of this network.
 
-        The last tenth is for those who have few: whoever fills the rest keeps no agent and no probe out.
+        The last tenth is for addresses with few connections: a client that fills the rest keeps no agent
+        and no probe out.
         """
         there, mine = len(self.connections) + len(self.handshakes), self._by_network[network]
         if there >= self.most or (mine >= _FEW and there >= self.most * _FOR_ALL):
@@ -186,7 +187,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._enter(_Phase.HEAD)
 
     def on_headers_complete(self) -> None:
-        """The header is whole: it is looked at before anyone is asked."""
+        """The header is complete: it is checked before any handler runs."""
         if self._ended or self._refusal is not None:
             return
         self._check_head(sum(len(name) + len(value) + 4 for name, value in self.headers))
@@ -243,10 +244,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._linger()
 
     def send_400_response(self, msg: str) -> None:
-        """What the parser can not read: conflicting lengths among it."""
+        """Requests that the parser can not read, such as those with conflicting lengths."""
         self._end(
             RejectCode.BAD_REQUEST,
-            "this is no request of HTTP/1.1 that can be read in one way only",
+            "this is no unambiguous HTTP/1.1 request",
         )
 
     def end_if_late(self, now: float) -> None:

@@ -1,8 +1,8 @@
 """`/openapi.json`: what FastAPI knows of the routes, with callers, refusals and shared schemas added.
 
 Everything stands beside its route: the caller in `allow`, codes in `refuses`, what is read by hand in
-`openapi_extra`. What the front door says to any request (`hub.api.guard`, `hub.api.connections`) is added
-to every operation here, so that no status comes undescribed.
+`openapi_extra`. The statuses of the front door (`hub.api.guard`, `hub.api.connections`) are added to every
+operation here, so that none is undescribed.
 """
 
 import inspect
@@ -35,7 +35,7 @@ from shared.wire.streams_v1 import FailedPods, StreamPart
 Described = Json
 TITLE: Final = "Roadstead"
 VERSION: Final = "1"  # of the paths under /v1
-# Models of what routes read or stream by themselves.
+# Models of routes that read or stream by themselves.
 RAW: Final = (
     DeleteOptions,
     FeedChange,
@@ -54,19 +54,21 @@ RAW: Final = (
 )
 TAGS: Final[Mapping[str, str]] = {
     "jobs": "Submit Jobs, follow them, hold and cancel them.",
+    "cronjobs": "CronJobs whose schedule the hub keeps.",
+    "kinds": "Kinds of work that administrators define.",
     "workloads": "Workloads as Kueue shows them; bare ones, which executors outside run.",
-    "queues": "ClusterQueues, LocalQueues and cohorts, with what is charged and what waits.",
-    "rollouts": "Staged update runs; placements whose change is on its way.",
-    "checks": "Admission checks, for whoever answers them.",
+    "queues": "ClusterQueues, LocalQueues and cohorts, with charged quota and waiting jobs.",
+    "rollouts": "Staged update runs; placements that are rolling out.",
+    "checks": "Admission checks, for the controllers that answer them.",
     "placements": "Objects that are kept on several members.",
-    "clusters": "Members: declare them, let their agents join, cordon them, write them off.",
+    "clusters": "Members: declare, join, cordon and fence them.",
     "objects": "Objects of any kind but Jobs.",
     "fleet": "The fleet at a glance, its history, and the stream of changes.",
     "hub cluster": "The bridge to the cluster that people use with kubectl.",
     "tokens": "Credentials of people.",
-    "access": "Who is asking, what they may do, and which roles are bound to whom.",
+    "access": "The caller's identity and rights, and role bindings.",
     "health": "For probes and Prometheus.",
-    "agents": "What the members' agents call.",
+    "agents": "For the members' agents.",
 }
 _OF_FIELDS: Final = 422
 _NAMED: Final = 6  # codes that the name of a response can hold
@@ -84,7 +86,7 @@ _OF_ALL: Final = (
     RejectCode.TOO_MANY_CONNECTIONS,
     RejectCode.UNAVAILABLE,
 )
-# Of tokens that somebody else issued.
+# Tokens of other issuers.
 _OF_PEOPLE: Final = (
     RejectCode.SIGN_IN_UNAVAILABLE,
     RejectCode.TOKEN_EXPIRED,
@@ -181,24 +183,24 @@ def codes_of(route: APIRoute, *, with_body: bool) -> list[RejectCode]:
 
 
 def _words(route: APIRoute) -> Described:
-    """The first sentence of an endpoint's docstring, and what it says besides."""
+    """The first sentence of an endpoint's docstring, and the rest."""
     summary, _, more = inspect.cleandoc(route.endpoint.__doc__ or "").partition("\n\n")
     return {"summary": " ".join(summary.split()), "description": more}
 
 
 def _say_answers(responses: Described, schemas: JsonView) -> None:
-    """Each answer is described by the words of its model, where its route has none of its own."""
+    """The description of each answer is its model's docstring, unless its route has one."""
     for told in responses.values():
-        named = (
-            told.get("content", {}).get("application/json", {}).get("schema", {}).get("$ref", "")
-        )
+        schema = told.get("content", {}).get("application/json", {}).get("schema", {})
+        first, *_ = schema.get("anyOf") or [schema]  # a change before its preview
+        named = first.get("$ref", "")
         model = schemas.get(named.rpartition("/")[2], {})
         if told.get("description") == "Successful Response" and "description" in model:
             told["description"] = model["description"]
 
 
 def _problems(route: APIRoute, operation: JsonView, shared: Described) -> Described:
-    """Refusals of an operation by status; what is said of each is kept in `shared`, by name."""
+    """Refusals of an operation by status; `shared` keeps each description, by name."""
     by_status: dict[int, list[RejectCode]] = {}
     for code in codes_of(route, with_body="requestBody" in operation):
         by_status.setdefault(code.status, []).append(code)
@@ -218,7 +220,7 @@ def _problem(status: int, codes: Sequence[str]) -> Described:
         said = ", ".join(f"`{code}`" for code in codes)
         schema = {"allOf": [schema, {"properties": {"code": {"enum": list(codes)}}}]}
     else:
-        said = "A parameter or a field is wrong: `errors` names each, with a code of its own"
+        said = "A parameter or a field is wrong: `errors` names each, with its own code"
     return {
         "description": f"{said}.",
         "content": {PROBLEM_TYPE: {"schema": schema, "example": _example(status, codes)}},

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from hub.api.models.clusters import (
     DecidedLeftover,
     Incarnation,
+    LeftoverAdoption,
     LeftoverDecision,
-    Restored,
 )
 from hub.api.models.fleet import (
     DriftDecision,
@@ -23,6 +23,7 @@ from hub.api.models.fleet import (
     RetentionRun,
     SettledDrift,
 )
+from hub.api.models.leftovers import DecidedObjects, LeftObjectsDecision, Restored
 from hub.api.models.queues import ClusterQueueFigures, LocalQueueDetail, QueueList
 from hub.api.parameters import EventFilters, ObjectPages
 from hub.api.policy import ADMINISTRATOR, VIEWER, allow, caller, grants, hub_of
@@ -32,6 +33,7 @@ from hub.domain.access import Noun, Verb
 from hub.services.jobs import adopt, retention
 from hub.services.objects import drift
 from hub.services.questions import jobs, overview, placements, queues
+from hub.services.removals.decide import Chosen, Deciding, decide
 from hub.services.works import restored
 from shared.reject_codes import RejectCode
 
@@ -41,7 +43,7 @@ router = new_router("fleet")
 @router.get("/v1/overview", response_model=Overview)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_overview(request: Request) -> Response:
-    """Counts of jobs and clusters by state, and the clusters' room."""
+    """Counts of jobs and clusters by state, and the clusters' capacity."""
     hub = hub_of(request)
     return await listed(request, overview.overview, hub.settings)
 
@@ -49,7 +51,7 @@ async def get_overview(request: Request) -> Response:
 @router.get("/v1/restored", response_model=Restored)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_restored(request: Request) -> Response:
-    """Why nothing is dispatched since the store went back, and Jobs from before: {"stopped", "items"}."""
+    """The reason why the hub pauses after a rollback of its store, and Jobs and objects from before."""
     return await listed(request, overview.restored)
 
 
@@ -57,7 +59,7 @@ async def get_restored(request: Request) -> Response:
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.NOT_ROLLED_BACK)
 async def accept_restored(request: Request) -> Response:
-    """Go on from a store that is older than what the hub once said: {"incarnation"}."""
+    """Accept a rolled-back store and resume dispatching: {"incarnation"}."""
     incarnation = await hub_of(request).write(restored.accept, caller(request).name)
     return JsonResponse({"incarnation": incarnation})
 
@@ -66,12 +68,12 @@ async def accept_restored(request: Request) -> Response:
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.ALREADY_ENDED, RejectCode.INVALID_STATE, RejectCode.MANIFEST_AWAITED)
 async def adopt_leftover(
-    request: Request, uid: str, asked: LeftoverDecision | None = None
+    request: Request, uid: str, asked: LeftoverAdoption | None = None
 ) -> Response:
     """Take over a Job that a member holds from before the store was restored."""
-    hub, cluster = hub_of(request), asked.cluster if asked else ""
-    name, intake = caller(request).name, hub.settings.intake
-    return JsonResponse(await hub.write(adopt.adopt_job, uid, cluster, name, intake))
+    hub, given = hub_of(request), asked or LeftoverAdoption()
+    by = (given.cluster, caller(request).name, hub.settings.intake, given.owner)
+    return JsonResponse(await hub.write(adopt.adopt_job, uid, *by, kinds=hub.kinds))
 
 
 @router.post("/v1/restored/{uid}/forget", response_model=DecidedLeftover)
@@ -80,15 +82,38 @@ async def adopt_leftover(
 async def forget_leftover(
     request: Request, uid: str, asked: LeftoverDecision | None = None
 ) -> Response:
-    """Have its member remove a Job from before the store was restored."""
+    """Make its member remove a Job from before the store was restored."""
     cluster, name = asked.cluster if asked else "", caller(request).name
     return JsonResponse(await hub_of(request).write(adopt.forget_job, uid, cluster, name))
+
+
+@router.post("/v1/restored:remove", response_model=DecidedObjects)
+@allow(ADMINISTRATOR)
+@refuses(RejectCode.INVALID_STATE, RejectCode.NOT_FOUND, RejectCode.REQUIRED)
+async def remove_left_objects(request: Request, asked: LeftObjectsDecision) -> Response:
+    """Have members remove objects that the hub has no work for: deleted if created, else released."""
+    return await _decide(request, "Remove", asked)
+
+
+@router.post("/v1/restored:abandon", response_model=DecidedObjects)
+@allow(ADMINISTRATOR)
+@refuses(RejectCode.INVALID_STATE, RejectCode.NOT_FOUND, RejectCode.REQUIRED)
+async def abandon_left_objects(request: Request, asked: LeftObjectsDecision) -> Response:
+    """Have members keep objects that the hub has no work for, without Roadstead's marks and ownership."""
+    return await _decide(request, "Abandon", asked)
+
+
+async def _decide(request: Request, how: Deciding, asked: LeftObjectsDecision) -> Response:
+    hub, name = hub_of(request), caller(request).name
+    chosen = Chosen(asked.object_uid, asked.cluster, asked.namespace, asked.placement)
+    decided = await hub.write(decide, how, chosen, name, dry_run=bool(asked.dry_run))
+    return JsonResponse(decided)
 
 
 @router.get("/v1/retention", response_model=RetentionList)
 @allow(ADMINISTRATOR)
 async def get_retention(request: Request) -> Response:
-    """What is kept how long, table by table, and how much of it there is. Counts every row."""
+    """Retention and row count of each table. Counts every row."""
     hub = hub_of(request)
     return JsonResponse(await hub.read(retention.show, hub.settings))
 
@@ -96,7 +121,7 @@ async def get_retention(request: Request) -> Response:
 @router.post("/v1/retention:run", response_model=RetentionRun)
 @allow(ADMINISTRATOR)
 async def run_retention(request: Request) -> Response:
-    """Take away now what has been kept long enough, a bounded part of it: {"removed"}."""
+    """Delete expired rows now, a bounded number: {"removed"}."""
     hub = hub_of(request)
     await hub.write(retention.note_run, caller(request).name)
     removed = {step.__name__: await hub.write(step, hub.settings) for step in retention.STEPS}
@@ -107,7 +132,7 @@ async def run_retention(request: Request) -> Response:
 @allow(ADMINISTRATOR, VIEWER)
 @grants(Verb.GET, Noun.QUEUES)
 async def list_queues(request: Request) -> Response:
-    """Every ClusterQueue with quota, what is charged, what waits, and its LocalQueues."""
+    """Every ClusterQueue with quota, usage, waiting jobs, and its LocalQueues."""
     return await listed(request, queues.list_queues)
 
 
@@ -159,7 +184,7 @@ async def get_placement(request: Request, namespace: str, name: str) -> Response
 @grants(Verb.GET, Noun.DRIFT)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_drift(request: Request, asked: Annotated[ObjectPages, Query()]) -> Response:
-    """Fields that no longer are as the hub wants them: cluster, object, path and both values."""
+    """Drifted fields: cluster, object, path and both values."""
     page, token = pager(request, {}), asked.continue_ or None
     return await listed(request, overview.list_drift, page, token, asked.limit)
 
@@ -173,7 +198,7 @@ async def list_drift(request: Request, asked: Annotated[ObjectPages, Query()]) -
     RejectCode.OWNED_ELSEWHERE,
 )
 async def settle_drift(request: Request, asked: DriftDecision) -> Response:
-    """Decide about what has drifted in a member: accept it, restore the hub's values, or ignore it."""
+    """Settle drift in a member: accept it, restore the hub's values, or ignore it."""
     hub, name = hub_of(request), caller(request).name
     what = drift.DriftedObject(asked.cluster, asked.kind, asked.namespace, asked.name, asked.path)
     return JsonResponse(
@@ -186,7 +211,7 @@ async def settle_drift(request: Request, asked: DriftDecision) -> Response:
 @grants(Verb.GET, Noun.EVENTS)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
 async def list_events(request: Request, asked: Annotated[EventFilters, Query()]) -> Response:
-    """What happened, the newest page, oldest first; `continue` goes back in time."""
+    """Events: the newest page, oldest first; `continue` goes back in time."""
     filters, token = asked.given(), asked.continue_ or None
     page = pager(request, filters)
     return await listed(request, jobs.list_events, filters, page, token, asked.limit)

@@ -92,7 +92,7 @@ class Guard:
             self._check_load(scope)
             await self._app(scope, body.receive, sending)
         except (ClientDisconnect, ClientGone):
-            return  # nobody is there to be answered
+            return  # the client is gone
         except Exception as error:  # noqa: BLE001 - nothing escapes to the wire
             reply = _answer(error, request_id, scope)
             if not started:

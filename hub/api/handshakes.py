@@ -1,7 +1,8 @@
 """TLS on the hub's connections: counted from when they are accepted, agreed in bounded time.
 
-The server would agree on TLS by itself, before a connection is counted, within a minute, and with the
-certificate that it started with. Here a connection counts at once, ends when its handshake is late, and takes
+The server alone would do the TLS handshake before a connection is counted, within a minute, and with the
+certificate that it started with. Here a connection counts at once, ends when its handshake is late, and
+takes
 the certificates that are in force when it comes (`Trust`).
 """
 
@@ -21,18 +22,18 @@ if TYPE_CHECKING:
     from hub.api.connections import BoundedProtocol, Door
 
 _CLOSE_S: Final = 2.0  # for the other side's farewell
-_REST_S: Final = 1.0  # where the process has no more files
+_REST_S: Final = 1.0  # if the process has no free file descriptors
 _logger = structlog.get_logger(__name__)
 
 
 class Trust(Protocol):
-    """Where the certificates in force come from; `generation` grows when others are taken."""
+    """The files of the certificates in force; `generation` grows when others are taken."""
 
     generation: int
 
     @property
     def context(self) -> ssl.SSLContext:
-        """What a new connection is agreed with."""
+        """The TLS parameters of a new connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Handshake:
         self.agreeing: asyncio.Task[None] | None = None
 
     def end_if_late(self, now: float) -> None:
-        """Hang up on whoever comes to no agreement."""
+        """Disconnect a client whose handshake fails."""
         if self.agreeing is not None and now - self._since >= self._within_s:
             self.agreeing.cancel()
 
@@ -82,14 +83,14 @@ class SecureListener:
         self._door, self._trust, self._listener, self._make = door, trust, listener, make
 
     async def run(self) -> None:
-        """Accept until cancelled; where there are too many, hang up: nothing can be said in clear."""
+        """Accept until cancelled; beyond the maximum, disconnect: nothing can be sent in clear."""
         self._listener.setblocking(False)
         loop = asyncio.get_running_loop()
         try:
             while True:
                 try:
                     connection, address = await loop.sock_accept(self._listener)
-                except OSError as error:  # no more files, or gone before it was accepted
+                except OSError as error:  # no free descriptors, or gone before it was accepted
                     _logger.warning("connection not accepted", error=str(error))
                     await self._door.clock.sleep(_REST_S)
                     continue

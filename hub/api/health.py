@@ -29,7 +29,7 @@ async def alive() -> Response:
 @router.get("/readyz", operation_id="readyz", response_model=Readiness)
 @allow(PUBLIC)
 async def ready(request: Request) -> Response:
-    """200 when the store answers and takes writes, else 503."""
+    """200 if the store answers and accepts writes, else 503."""
     hub = hub_of(request)
     try:
         revision = await hub.read(jobs.revision)
@@ -44,11 +44,14 @@ async def ready(request: Request) -> Response:
 @router.get("/metrics", response_class=PlainTextResponse)
 @allow(ADMINISTRATOR, VIEWER)
 async def read_metrics(request: Request) -> Response:
-    """Prometheus' text format."""
+    """Metrics in Prometheus' text format."""
     hub = hub_of(request)
     lines = queue_gauges.waiting(find_index_of(request)())
-    # In one go: each way from thread to thread waits for whoever computes meanwhile.
+    # In one go: each switch between threads waits for whatever computes meanwhile.
     text = await hub.read(
-        lambda unit: exposition(overview(unit, hub.settings), queue_gauges.gauges(unit, lines))
+        lambda unit: exposition(
+            overview(unit, hub.settings),
+            [*queue_gauges.gauges(unit, lines), *queue_gauges.of_placements(unit)],
+        )
     )
     return Response(text, media_type=CONTENT_TYPE_LATEST)

@@ -16,7 +16,7 @@ router = new_router("hub cluster")
 @router.get("/v1/hub-cluster", response_model=HubCluster)
 @allow(ADMINISTRATOR, VIEWER)
 async def get_hub_cluster(request: Request) -> Response:
-    """The hub cluster: its identity, whether the bridge runs, why it has stopped."""
+    """The hub cluster: its identity, whether the bridge runs, and the reason if it stopped."""
     return JsonResponse(await hub_of(request).read(hub_cluster.show))
 
 
@@ -24,6 +24,6 @@ async def get_hub_cluster(request: Request) -> Response:
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.BRIDGE_NOT_STOPPED, RejectCode.BRIDGE_WAITS)
 async def resume_bridge(request: Request, given: ResumeReason) -> Response:
-    """Lift the bridge's stop: {"reason"}, as the hub cluster shows it. Its `resuming` says what follows."""
+    """Resume the bridge after a stop: {"reason"}. `resuming` describes the effect."""
     name = caller(request).name
     return JsonResponse(await hub_of(request).write(hub_cluster.resume, given.reason, name))

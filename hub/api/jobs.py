@@ -1,6 +1,7 @@
 """`/v1/jobs`: submit one, list, look at, hold, release, cancel, delete."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import Query
@@ -13,9 +14,9 @@ from hub.api.bodies import read_one
 from hub.api.models.explanation import Explanation
 from hub.api.models.fleet import JobEventList
 from hub.api.models.jobs import JobDetail, JobList, PriorityWish, SubmittedJob
-from hub.api.models.objects import JobManifest, Options, uid_of
+from hub.api.models.objects import JobManifest, JobOptions, uid_of
 from hub.api.openapi_parts import A_JOB, IDEMPOTENCY_KEY, JSON, REPLAY, YAML, ref
-from hub.api.parameters import JobFilters, Newest
+from hub.api.parameters import JobFilters, Look, Newest
 from hub.api.policy import (
     ADMINISTRATOR,
     VIEWER,
@@ -38,6 +39,8 @@ from hub.services.jobs import cancel, hold, revise
 from hub.services.jobs.submit import Reply, Submission, submit
 from hub.services.questions import jobs
 from hub.services.reading.draft import draft
+from hub.services.reading.hidden import refuse_hidden
+from shared.documents import Json
 from shared.failpoints import failpoint
 from shared.kinds.registry import parse_job
 from shared.reject_codes import RejectCode
@@ -66,7 +69,10 @@ async def submit_job(request: Request) -> Response:
     now = hub.clock.now()
     who = caller(request).name
     body, given = await read_one(
-        request, lambda manifest: draft(parse_job(manifest), now, submitted_by=who)
+        request,
+        lambda manifest: refuse_hidden(
+            draft(parse_job(manifest, declared=hub.kinds), now, submitted_by=who, kinds=hub.kinds)
+        ),
     )
     given = require(request, given)
     is_about(request, given.uid)
@@ -124,7 +130,7 @@ async def get_job(request: Request, uid: str) -> Response:
 @allow(ADMINISTRATOR, VIEWER)
 @grants(Verb.GET, Noun.JOBS)
 async def get_job_by_name(request: Request, namespace: str, name: str) -> Response:
-    """The job that has this name now, else the newest that had it."""
+    """The current job of this name, else the newest former one."""
     shown, get = caller(request).rights.values, jobs.get_job_by_name
     return await encoded(request, secrecy.job_seen_by, shown, get, namespace, name)
 
@@ -135,7 +141,7 @@ async def get_job_by_name(request: Request, namespace: str, name: str) -> Respon
 async def list_job_events(
     request: Request, uid: str, asked: Annotated[Newest, Query()]
 ) -> Response:
-    """What happened to one job: its newest events, oldest first."""
+    """Events of one job: the newest ones, oldest first."""
     return await listed(request, jobs.job_events, uid, asked.limit)
 
 
@@ -143,7 +149,7 @@ async def list_job_events(
 @allow(ADMINISTRATOR, VIEWER)
 @grants(Verb.GET, Noun.JOBS)
 async def explain_job(request: Request, uid: str) -> Response:
-    """Where a job is and why: position, the rule that holds it in numbers, verdict per cluster.
+    """Explain a job: position, the rule that holds it in numbers, verdict per cluster.
 
     While it waits also what would let it in, and when it is expected to start.
     """
@@ -154,10 +160,12 @@ async def explain_job(request: Request, uid: str) -> Response:
 @from_page
 @allow(ADMINISTRATOR)
 @grants(Verb.CHANGE, Noun.JOBS)
-async def cancel_job(request: Request, uid: str) -> Response:
-    """Stop a job wherever it is; again, or after its end, it is answered as it stands."""
-    name = caller(request).name
-    return JsonResponse(await hub_of(request).write(cancel.cancel_job, uid, name))
+async def cancel_job(request: Request, uid: str, look: Annotated[Look, Query()]) -> Response:
+    """Cancel a job wherever it is; a no-op if repeated or after its end.
+
+    `dryRun=true` changes nothing and answers with the job as it is, or with the refusal.
+    """
+    return await _act(request, uid, look, cancel.would_cancel, cancel.cancel_job)
 
 
 @router.post("/v1/jobs/{uid}/hold", response_model=JobDetail)
@@ -165,10 +173,12 @@ async def cancel_job(request: Request, uid: str) -> Response:
 @allow(ADMINISTRATOR)
 @grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.ALREADY_ENDED, RejectCode.BEING_DELETED)
-async def hold_job(request: Request, uid: str) -> Response:
-    """Hold a job back: it is not considered until it is released; one that runs is evicted first."""
-    name = caller(request).name
-    return JsonResponse(await hub_of(request).write(hold.hold_job, uid, name))
+async def hold_job(request: Request, uid: str, look: Annotated[Look, Query()]) -> Response:
+    """Hold a job until it is released; a running job is evicted first.
+
+    `dryRun=true` changes nothing and answers with the job as it is, or with the refusal.
+    """
+    return await _act(request, uid, look, hold.would_hold, hold.hold_job)
 
 
 @router.post("/v1/jobs/{uid}/release", response_model=JobDetail)
@@ -181,10 +191,26 @@ async def hold_job(request: Request, uid: str) -> Response:
     RejectCode.BEING_DELETED,
     RejectCode.INVALID_STATE,
 )
-async def release_job(request: Request, uid: str) -> Response:
-    """Let a job that is held, or was deactivated, wait again; any other is answered as it stands."""
-    name = caller(request).name
-    return JsonResponse(await hub_of(request).write(hold.release_job, uid, name))
+async def release_job(request: Request, uid: str, look: Annotated[Look, Query()]) -> Response:
+    """Release a held or deactivated job to its queue; a no-op for other jobs.
+
+    `dryRun=true` changes nothing and answers with the job as it is, or with the refusal.
+    """
+    return await _act(request, uid, look, hold.would_release, hold.release_job)
+
+
+async def _act(
+    request: Request,
+    uid: str,
+    look: Look,
+    would: Callable[..., Json],
+    act: Callable[..., Json],
+) -> Response:
+    """Carry an act on a job out, or only look at what it would answer."""
+    hub = hub_of(request)
+    if look.dry_run:
+        return JsonResponse(await hub.read(would, uid))
+    return JsonResponse(await hub.write(act, uid, caller(request).name))
 
 
 @router.post("/v1/jobs/{uid}/priority", response_model=JobDetail)
@@ -200,7 +226,7 @@ async def release_job(request: Request, uid: str) -> Response:
     RejectCode.PRIORITY_NOT_ALLOWED,
 )
 async def set_job_priority(request: Request, uid: str, asked: PriorityWish) -> Response:
-    """Give a Job another WorkloadPriorityClass, by its label: it takes its new place in the queue at once."""
+    """Set a Job's WorkloadPriorityClass by its label; it moves to its new place in the queue at once."""
     hub, name = hub_of(request), caller(request).name
     given = (uid, asked.priority_class, hub.settings.intake, name, bounds(request))
     return JsonResponse(await hub.write(revise.set_priority, *given))
@@ -211,8 +237,11 @@ async def set_job_priority(request: Request, uid: str, asked: PriorityWish) -> R
 @allow(ADMINISTRATOR)
 @grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
-async def delete_job(request: Request, uid: str, options: Options = None) -> Response:
-    """Delete a job. Body (optional): {"preconditions": {"uid": …}}, a 409 if it is another's."""
+async def delete_job(request: Request, uid: str, options: JobOptions = None) -> Response:
+    """Delete a job. Body (optional): {"preconditions": {"uid": …}}, a 409 if it is another's.
+
+    {"dryRun": true} deletes nothing, and is refused as the deletion would be.
+    """
     return await _delete(request, uid, options)
 
 
@@ -221,13 +250,15 @@ async def delete_job(request: Request, uid: str, options: Options = None) -> Res
 @grants(Verb.CHANGE, Noun.JOBS)
 @refuses(RejectCode.OWNED_ELSEWHERE, RejectCode.PRECONDITION_FAILED)
 async def delete_job_by_name(
-    request: Request, namespace: str, name: str, options: Options = None
+    request: Request, namespace: str, name: str, options: JobOptions = None
 ) -> Response:
-    """Delete the job that has this name. Body as for its uid."""
+    """Delete the job of this name. Body as for its uid."""
     found = await hub_of(request).read(jobs.find_job_by_name, namespace, name)
     return await _delete(request, found.uid, options)
 
 
-async def _delete(request: Request, uid: str, options: Options) -> Response:
-    name, expected = caller(request).name, uid_of(options)
-    return JsonResponse(await hub_of(request).write(cancel.delete_job, uid, name, expected))
+async def _delete(request: Request, uid: str, options: JobOptions) -> Response:
+    hub, name, expected = hub_of(request), caller(request).name, uid_of(options)
+    if options is not None and options.dry_run:
+        return JsonResponse(await hub.read(cancel.would_delete, uid, expected))
+    return JsonResponse(await hub.write(cancel.delete_job, uid, name, expected))

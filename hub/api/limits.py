@@ -1,9 +1,8 @@
-"""Limits of rate at the edge: what a request costs whom.
+"""Rate limits at the edge: the cost of a request and the budget that pays it.
 
 People's requests are paid from the budget of their principal, whatever token they show; failures to show
-one from that of the address. Agents have a bound of their own (`hub.services.members.sessions`) and
-pay nothing here, and what fails on their routes is counted apart: whoever knocks at people's doors keeps
-no agent out.
+one from that of the address. Agents have their own bound (`hub.services.members.sessions`) and pay nothing
+here, and failures on their routes are counted separately: failures on people's routes keep no agent out.
 """
 
 from starlette.requests import Request
@@ -21,13 +20,13 @@ def spend(hub: Hub, who: Principal, kind: Kind) -> None:
 
 
 def check_failures(request: Request, hub: Hub, audience: str = "") -> None:
-    """Raises TooOften where nobody new is listened to at this address for now.
+    """Raises TooOften while no unknown client is accepted at this address.
 
     `audience`: failures at different doors are counted apart.
     """
     failures = hub.budgets.failures
     if not len(failures):
-        return  # nobody has failed lately: nothing is computed
+        return  # no recent failures: nothing is computed
     try:
         failures.check(_door(request, audience), hub.clock.monotonic())
     except TooOften as refusal:
@@ -36,7 +35,7 @@ def check_failures(request: Request, hub: Hub, audience: str = "") -> None:
 
 
 def note_failure(request: Request, hub: Hub, audience: str = "") -> None:
-    """Somebody at this address could not say who they are. Raises TooOften."""
+    """Count a failed authentication of an address. Raises TooOften."""
     _take(hub, "failures", _door(request, audience))
 
 

@@ -1,7 +1,7 @@
-"""`/v1/jobs/{uid}/logs` and `/pods`: read from the member while somebody waits, through its agent.
+"""`/v1/jobs/{uid}/logs` and `/pods`: read live from the member, through its agent.
 
-The agent comes for what is asked (`hub.api.agent_streams`); nothing is kept here but what waits between the
-two connections (`hub.services.live`).
+The agent polls for questions (`hub.api.agent_streams`); the hub stores only the parts in flight between
+the two connections (`hub.services.live`).
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -71,7 +71,7 @@ Encode = Callable[[Json], bytes]
     response_class=StreamingResponse,
     responses={
         200: {
-            "description": "Lines as they come, one record each; the last one says why it ends.",
+            "description": "Lines as they arrive, one record each; the last one says why the log ends.",
             "content": {
                 NDJSON: {"schema": openapi_parts.ref(LogRecord)},
                 EVENTS: {"schema": {"type": "string"}},
@@ -94,7 +94,7 @@ async def follow_job_logs(
 ) -> Response:
     """Logs of all pods of a job, in order for each container, as JSON lines or server-sent events.
 
-    Values of environment variables of its manifest are shown to who may change the job, and to nobody else.
+    Values of environment variables of its manifest are shown only to users who may change the job.
     """
     hub, who = hub_of(request), caller(request)
     spend(hub, who, "streams")
@@ -133,7 +133,7 @@ async def follow_job_logs(
 @grants(*_NEEDS)
 @refuses(*_REFUSED)
 async def list_job_pods(request: Request, uid: str) -> Response:
-    """Pods of a job as its member has them now: phase, node, containers, exit codes, why they wait.
+    """Pods of a job as its member has them now: phase, node, containers, exit codes, waiting reasons.
 
     With the member's events about them. Asked of the member each time; nothing of it is kept.
     """
@@ -194,7 +194,7 @@ class _LogResponse(StreamingResponse):
 
 
 class _Told:
-    """What is sent of one stream."""
+    """The records of one stream."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class _Told:
         self._place, self._reads_values = place, place.is_within(caller(request).rights.values)
 
     async def records(self, first: StreamPart, encode: Encode) -> AsyncIterator[bytes]:
-        """Records of all parts, and why there are no more."""
+        """Records of all parts, and the reason for the end."""
         clock, stream = self._hub.clock, self._stream
         part: StreamPart | None = first
         looked = sent = clock.monotonic()
@@ -225,7 +225,7 @@ class _Told:
                 try:
                     await self._check()
                 except Rejected as refusal:
-                    stream.finish(refusal.code, "the credential does not hold any more")
+                    stream.finish(refusal.code, "the credential is no longer valid")
                     break
             if clock.monotonic() - sent >= BEAT_S:
                 sent = clock.monotonic()
@@ -238,7 +238,7 @@ class _Told:
             yield encode(shown.ended(stream.end))
 
     async def _check(self) -> None:
-        """Whether they may go on reading, as they began. Raises Rejected."""
+        """True if the reader still has the rights of the beginning. Raises Rejected."""
         who = await authorize(self._request, _PEOPLE, _NEEDS)
         place = self._place
         seen = scope_of(self._request).shows(place.namespace, place.queue, place.owner)
@@ -246,7 +246,7 @@ class _Told:
             raise Rejected(RejectCode.FORBIDDEN, "")  # other things are to be hidden
 
     async def _encoded(self, part: StreamPart, encode: Encode) -> bytes:
-        """Its lines; looking for what is hidden takes long in long ones, and keeps nobody else waiting."""
+        """Its lines; long ones are redacted off the event loop."""
 
         def encoded() -> bytes:
             return b"".join(map(encode, self._lines(part)))

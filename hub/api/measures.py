@@ -1,4 +1,4 @@
-"""What `/metrics` tells besides the process's own figures: requests, turns of the loops, the fleet."""
+"""Metrics in `/metrics` beyond the process's own: requests, turns of the loops, the fleet."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -29,40 +29,43 @@ TURNS: Final = Histogram(
 )
 FAULTS: Final = Counter("roadstead_loop_faults", "Turns of a loop that failed", ("loop",))
 HANDSHAKES: Final = Counter(
-    "roadstead_tls_handshakes", "Connections by TLS, by how they began", ("outcome",)
+    "roadstead_tls_handshakes", "TLS connections, by outcome of the handshake", ("outcome",)
 )
 CERTIFICATE_LOADS: Final = Counter(
     "roadstead_tls_certificate_loads",
-    "Changed certificate files that were taken, or refused: then the earlier ones stay",
+    "Changed certificate files, taken or refused; if refused, the earlier ones stay",
     ("outcome",),
 )
+for _outcome in ("taken", "refused"):  # an alert sees the first one only beside an earlier 0
+    CERTIFICATE_LOADS.labels(_outcome)
 CREDENTIALS: Final = Counter(
     "roadstead_agent_credentials",
-    "Credentials of agents that were replaced, or used again after they had been",
+    "Credentials of agents, replaced, or reused after their replacement",
     ("event",),
 )
-LIMITED: Final = Counter(
-    "roadstead_http_limited", "Requests that were asked to come later, by budget", ("budget",)
-)
-LOG_STREAMS: Final = Level("roadstead_log_streams", "Logs that people are reading at the moment")
-LOG_LINES: Final = Counter("roadstead_log_lines", "Lines of logs that were given to people")
+for _event in ("replaced", "reused"):
+    CREDENTIALS.labels(_event)
+LIMITED: Final = Counter("roadstead_http_limited", "Throttled requests, by budget", ("budget",))
+LOG_STREAMS: Final = Level("roadstead_log_streams", "Open log streams of this process")
+LOG_LINES: Final = Counter("roadstead_log_lines", "Log lines sent to clients")
 LOG_STREAMS_ENDED: Final = Counter(
-    "roadstead_log_streams_ended", "Logs that people read, by why they ended", ("reason",)
+    "roadstead_log_streams_ended", "Ended log streams, by reason", ("reason",)
 )
 CERTIFICATE_DAYS: Final = Level(
-    "roadstead_tls_certificate_days", "Days until a certificate in use ends", ("certificate",)
+    "roadstead_tls_certificate_days", "Days until a certificate in use expires", ("certificate",)
 )
 
 
 def observe_turn(loop: str, seconds: float, fault: BaseException | None) -> None:
     """Count one turn of a loop: what `shared.loop` calls its observer with."""
     TURNS.labels(loop).observe(seconds)
+    faults = FAULTS.labels(loop)
     if fault is not None:
-        FAULTS.labels(loop).inc()
+        faults.inc()
 
 
 def exposition(overview: JsonView, gauges: Sequence[Gauge] = ()) -> bytes:
-    """Prometheus' text of all figures; `overview` is the answer of `/v1/overview`, `gauges` of queues."""
+    """Prometheus' text of all figures; `overview` is the answer of `/v1/overview`, `gauges` the others."""
     fleet = CollectorRegistry()
     fleet.register(_Fleet(overview))
     fleet.register(_Queues(gauges))
@@ -89,7 +92,7 @@ class _Fleet(Collector):
 
 
 class _Queues(Collector):
-    """What `hub.services.questions.gauges` found."""
+    """The gauges of `hub.services.questions.gauges`."""
 
     def __init__(self, gauges: Sequence[Gauge]) -> None:
         self._gauges = gauges

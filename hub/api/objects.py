@@ -25,6 +25,8 @@ from hub.api.routing import new_router, refuses
 from hub.domain.access import Noun, Verb
 from hub.domain.workloads.origin import Origin
 from hub.services.context import secrecy
+from hub.services.kinds import declared_kinds
+from hub.services.kinds.definitions import is_definition
 from hub.services.objects import delete
 from hub.services.objects.hand_over import hand_over
 from hub.services.questions import objects
@@ -41,7 +43,7 @@ _ONE_OF_NAMESPACE = "/v1/objects/{group}/{kind}/namespaces/{namespace}/{name}"
 @allow(ADMINISTRATOR, VIEWER)
 @grants(Verb.GET, Noun.OBJECTS)
 async def list_kinds(request: Request) -> Response:
-    """Kinds that the hub holds, with how many of each."""
+    """Kinds that the hub holds, with their counts."""
     return await listed(request, objects.list_kinds)
 
 
@@ -54,7 +56,7 @@ async def list_objects(
 ) -> Response:
     """Objects of one kind by namespace and name; `namespace` for one namespace's.
 
-    Of Secrets only marks of their values are shown, to anybody; viewers see no environment variables.
+    Values of Secrets are replaced by marks, for all readers; viewers see no environment variables.
     """
     return await listed(
         request,
@@ -97,6 +99,7 @@ async def _get(request: Request, group: str, kind: str, namespace: str, name: st
 @grants(Verb.CHANGE, Noun.QUOTAS)
 @refuses(
     RejectCode.CLUSTER_NOT_EMPTY,
+    RejectCode.KIND_IN_USE,
     RejectCode.NAMESPACE_NOT_EMPTY,
     RejectCode.OWNED_ELSEWHERE,
     RejectCode.PRECONDITION_FAILED,
@@ -138,9 +141,10 @@ async def delete_namespaced_object(
     """Delete an object of a namespace. Body (optional): {"preconditions": {"uid": …}}.
 
     `members` of the answer says what the deletion does in members; `dryRun=true` deletes nothing.
-    A batch administrator deletes LocalQueues of their namespaces, and held Workloads, as their owners do.
+    A batch administrator deletes LocalQueues of their namespaces, held Workloads and CronJobs with a queue,
+    as their owners do the latter two.
     """
-    theirs = {(KUEUE, "LocalQueue"), (KUEUE, "Workload")}
+    theirs = {(KUEUE, "LocalQueue"), (KUEUE, "Workload"), ("batch", "CronJob")}
     if (group, kind) not in theirs and not is_unbounded(request):
         text = (
             f"{caller(request).name} may not delete a {kind}: it takes the role cluster-administrator "
@@ -154,7 +158,7 @@ async def delete_namespaced_object(
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.NOT_FOUND, RejectCode.NOT_HANDED_OVER, RejectCode.BEING_DELETED)
 async def hand_over_object(request: Request, given: HandOver) -> Response:
-    """Hand an object over: what kubectl made to REST, or a queue kind of REST to the hub cluster."""
+    """Hand an object over: from kubectl to REST, or a queue kind from REST to the hub cluster."""
     hub = hub_of(request)
     group = "" if given.group == "core" else given.group
     place = (group, given.kind, given.namespace, given.name)
@@ -179,14 +183,17 @@ async def _delete(
         expected=uid_of(options),
         drain=drain,
         dry_run=asked.dry_run,
+        as_jobs=not is_unbounded(request),
     )
     if asked.dry_run:
         await tell_inside(request, caller(request).id, told["members"])
+    elif is_definition(*key[:2]):
+        await declared_kinds.load(hub.db, hub.kinds)
     return JsonResponse(told)
 
 
 def _group(group: str, kind: str) -> str:
-    """The API group of a path. Raises Rejected for Jobs, which have a place of their own."""
+    """The API group of a path. Raises Rejected for Jobs, which have their own routes."""
     if (group, kind) == ("batch", "Job"):
         raise Rejected(
             RejectCode.NOT_FOUND, "Jobs are at /v1/jobs and /v1/namespaces/NAMESPACE/jobs/NAME"

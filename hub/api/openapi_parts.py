@@ -1,4 +1,4 @@
-"""Words for `/openapi.json` of what a route reads or streams by itself: bodies, parameters, media types."""
+"""Parts of `/openapi.json` for routes that parse or stream bodies: bodies, parameters, media types."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -2,7 +2,7 @@
 
     async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> Response: ...
 
-A text that is empty asks for nothing, as if it were not given; a number or a state that is none is refused.
+An empty text counts as not given; an invalid number or state is refused.
 """
 
 from typing import Annotated, Any, Final, Literal
@@ -53,7 +53,7 @@ def _instant(value: object, inner: ValidatorFunctionWrapHandler) -> object:
 
 
 def _limit(most: int) -> Any:
-    """How many at most, `most` of them."""
+    """The maximum number, up to `most`."""
     text = f"must be a whole number from 1 to {most}"
     return Annotated[
         int,
@@ -129,7 +129,7 @@ def number_of(text: str | None, name: str) -> int | None:
 
 
 class Filters(BaseModel):
-    """Parameters that narrow down what is asked for."""
+    """Parameters that filter a list."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, extra="forbid", use_attribute_docstrings=True
@@ -145,20 +145,20 @@ class Paged(Filters):
     """Of a list that comes in parts."""
 
     limit: _limit(MAX_LIMIT) = DEFAULT_LIMIT  # type: ignore[valid-type]  # bounds made by a function
-    """At most so many."""
+    """At most this many."""
     continue_: Annotated[str, Field(alias="continue")] = ""
     """`continue` of the page before."""
 
 
 class JobFilters(Paged):
-    """Which jobs."""
+    """Filters of jobs."""
 
     namespace: str = ""
     queue: str = ""
     state: AnyState = None
     cluster: str = ""
     owner: str = ""
-    """Who submitted them; `unknown`: those of which nobody says so."""
+    """Who submitted them; `unknown`: jobs without a known owner."""
     name: str = ""
     """How the name begins."""
     label_selector: Annotated[str, Field(examples=["team=blue"])] = ""
@@ -166,7 +166,7 @@ class JobFilters(Paged):
 
 
 class WorkloadFilters(Paged):
-    """Which Workloads."""
+    """Filters of Workloads."""
 
     namespace: str = ""
     queue: str = ""
@@ -199,7 +199,7 @@ class EventFilters(Paged):
 
 
 class AuditFilters(Paged):
-    """Whose deeds, and which."""
+    """Filters of the audit."""
 
     principal: str = ""
     verb: str = ""
@@ -210,7 +210,7 @@ class AuditFilters(Paged):
 
 
 class Question(Filters):
-    """What somebody would like to do."""
+    """The verb and kind in question."""
 
     verb: Annotated[str, Field(examples=["create"])]
     """`get`, `create` or `change`, or what kubectl calls them."""
@@ -229,7 +229,7 @@ class BindingFilters(Paged):
 
 
 class WorkFilters(BindingFilters):
-    """What is given to which cluster, by which placement."""
+    """Filters of works: by cluster and placement."""
 
     failed: Flag = False
     """Only what could not be applied, or is not available."""
@@ -241,21 +241,21 @@ class RevisionFilters(Filters):
     placement: Annotated[str, Field(examples=["team-a/settings"])]
     """`name` of a ClusterResourcePlacement, `namespace/name` of a ResourcePlacement."""
     limit: _limit(100) = 20  # type: ignore[valid-type]  # bounds made by a function
-    """At most so many, the newest."""
+    """At most this many, the newest."""
 
 
 class ObjectPages(Paged):
     """Of a list whose pages are counted by object."""
 
     limit: _limit(MAX_LIMIT) = MAX_LIMIT  # type: ignore[valid-type]  # bounds made by a function
-    """At most so many objects."""
+    """At most this many objects."""
 
 
 class Newest(Filters):
     """The newest ones."""
 
     limit: _limit(MAX_LIMIT) = DEFAULT_LIMIT  # type: ignore[valid-type]  # bounds made by a function
-    """At most so many."""
+    """At most this many."""
 
 
 class Window(Filters):
@@ -264,18 +264,18 @@ class Window(Filters):
     offset: Number = 0
     """Skips so many."""
     limit: _limit(visibility.MAX_LIMIT) = visibility.DEFAULT_LIMIT  # type: ignore[valid-type]  # bounds made by a function
-    """At most so many."""
+    """At most this many."""
 
 
 class Revision(Filters):
-    """Where a stream begins."""
+    """The beginning of a stream."""
 
     revision: AnyNumber = None
     """Tells what came after it; by default what comes from now on."""
 
 
 class WatchFilters(Revision):
-    """Which workloads; each parameter may hold several values, with commas."""
+    """Filters of workloads; each parameter may hold several values, with commas."""
 
     namespace: str = ""
     queue: str = ""
@@ -284,30 +284,37 @@ class WatchFilters(Revision):
 
 
 class LogFilters(Filters):
-    """Which lines, of which pods."""
+    """Filters of lines and pods."""
 
     pod: Annotated[str, Field(max_length=253)] = ""
     """Of this pod alone."""
     container: Annotated[str, Field(max_length=253)] = ""
     """Of this container alone; by default of all."""
     follow: Flag = False
-    """Goes on with what is written, and with pods that start, until the job ends."""
+    """Continues with new lines, and with pods that start, until the job ends."""
     previous: Flag = False
     """Of the run before a container's last restart."""
     timestamps: Flag = False
     """When each line was written."""
     since: AnyAmount = None
-    """Of the last so many seconds."""
+    """Of the last seconds."""
     tail: AnyAmount = None
-    """The last so many lines of each container."""
+    """The last lines of each container."""
     after: Annotated[LogPlaces, Field(examples=["train-0-x7k2p/main=2026-03-01T12:00:01.5Z"])] = ""
-    """Goes on where it broke off: the instant of the last line that was read of a container,
-    `POD/CONTAINER=INSTANT`, with commas between. It is told again from that second on.
+    """Resumes an interrupted log: the instant of the last line that was read of a container,
+    `POD/CONTAINER=INSTANT`, with commas between. It is sent again from that second on.
     """
 
     def places(self) -> dict[str, str]:
         """`after`, by POD/CONTAINER."""
         return dict(each.split("=", 1) for each in self.after.split(",") if each)
+
+
+class Look(Filters):
+    """Shows a change without making it."""
+
+    dry_run: Flag = False
+    """Changes nothing: the answer says what the change would do."""
 
 
 class DryRun(Filters):
@@ -325,7 +332,7 @@ class Removal(DryRun):
 
 
 class Leaving(DryRun):
-    """What becomes of the objects of a member that is deleted."""
+    """What happens to the objects of a deleted member."""
 
     propagation_policy: Literal["", "Delete", "Abandon"] = ""
-    """Delete: they are taken back first; Abandon: they stay. Empty: as its `spec.deleteOptions` says."""
+    """Delete: they are withdrawn first; Abandon: they stay. Empty: as its `spec.deleteOptions` says."""

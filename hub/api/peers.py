@@ -1,8 +1,8 @@
-"""Where an agent asks at another hub process of the same store: that one is asked, and its answer passed on.
+"""Forwards requests to the hub process of the same store at which the agent polls.
 
 `POST /hub/v1/streams` is for hub processes alone. A question is taken there only while the agent listens, and
-is answered by parts as the agent brings them, a sealed line each; empty lines keep the answer open. What is
-asked, by whom and of which job was decided by the process that a person has asked.
+is answered by parts as the agent brings them, a sealed line each; empty lines keep the answer open. The
+process that received the user's request has decided the question, its user and its job.
 """
 
 import secrets
@@ -35,7 +35,7 @@ from shared.wire.streams_v1 import StreamPart, StreamRequest
 router = new_router("hub")
 PATH: Final = "/hub/v1/streams"
 _LOOK_S: Final = 1.0
-_AGAIN_S: Final = 0.3  # an agent that asks anew is nowhere for a moment
+_AGAIN_S: Final = 0.3  # an agent that polls again is nowhere for a moment
 _CONNECT_S: Final = 2.0
 _QUIET_S: Final = 10.0
 _MOST_LINE: Final = 4 << 20
@@ -45,7 +45,7 @@ log = structlog.get_logger(__name__)
 
 
 class PeerQuestion(Message):
-    """What one hub process asks of another: a question of `who` for the agent of `cluster`."""
+    """The question of one hub process to another: a question of `who` for the agent of `cluster`."""
 
     who: str
     cluster: str
@@ -53,7 +53,7 @@ class PeerQuestion(Message):
 
 
 class Peers:
-    """The other hub processes, as this one asks them and is asked by them.
+    """The other hub processes: this one asks them, and they ask it.
 
     `trust`: what their certificates are believed by, and the name that those are made out to.
     """
@@ -131,7 +131,7 @@ async def _pass_on(answer: httpx.Response, seal: AnswerSeal, stream: Stream) -> 
 @router.post(PATH, include_in_schema=False)
 @allow(PEER)
 async def answer_peer(request: Request) -> Response:
-    """Have the agent that listens here answer another process's question. 503 where none does."""
+    """Forward another hub's request to the agent that polls here. 503 if none does."""
     hub, mine = hub_of(request), peers_of(request)
     streams: OpenStreams = request.app.state.open_streams
     check_failures(request, hub, _AUDIENCE)
@@ -153,7 +153,7 @@ async def answer_peer(request: Request) -> Response:
 
 
 class _PeerResponse(StreamingResponse):
-    """Parts as the agent brings them; it is let go when the other process goes."""
+    """Parts from the agent; released when the other process goes."""
 
     def __init__(self, streams: OpenStreams, stream: Stream, seal: AnswerSeal) -> None:
         super().__init__(self._parts(), media_type=NDJSON)

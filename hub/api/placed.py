@@ -31,7 +31,7 @@ router = new_router("placements")
 @grants(Verb.GET, Noun.PLACEMENTS)
 @refuses(RejectCode.NOT_FOUND)
 async def list_revisions(request: Request, asked: Annotated[RevisionFilters, Query()]) -> Response:
-    """Revisions of what a placement selects, newest first: what changed, and which clusters have which."""
+    """Revisions of a placement's objects, newest first: changes, and the clusters that have each."""
     return await listed(request, revisions.list_revisions, asked.placement, asked.limit)
 
 
@@ -40,7 +40,7 @@ async def list_revisions(request: Request, asked: Annotated[RevisionFilters, Que
 @grants(Verb.GET, Noun.PLACEMENTS)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED, RejectCode.NOT_FOUND)
 async def list_bindings(request: Request, asked: Annotated[BindingFilters, Query()]) -> Response:
-    """Decisions of placements for clusters, with scores, reasons, and the revision that each has."""
+    """Decisions of placements per cluster, with scores, reasons and revision."""
     page, of = pager(request, asked.given()), placed.Of(asked.placement, asked.cluster)
     token = asked.continue_ or None
     return await listed(request, placed.list_bindings, of, page, token, asked.limit)
@@ -51,7 +51,7 @@ async def list_bindings(request: Request, asked: Annotated[BindingFilters, Query
 @grants(Verb.GET, Noun.PLACEMENTS)
 @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED, RejectCode.NOT_FOUND)
 async def list_works(request: Request, asked: Annotated[WorkFilters, Query()]) -> Response:
-    """What clusters are given, Jobs among it, and what their agents say of it."""
+    """Desired objects and Jobs of clusters, with their agents' reports."""
     page, of = pager(request, asked.given()), placed.Of(asked.placement, asked.cluster)
     token = asked.continue_ or None
     return await listed(
@@ -65,7 +65,7 @@ async def list_works(request: Request, asked: Annotated[WorkFilters, Query()]) -
 async def roll_back_cluster_placement(
     request: Request, name: str, asked: RollbackWish
 ) -> Response:
-    """Give the clusters of a ClusterResourcePlacement an older revision, or (`release`) the newest again.
+    """Roll a ClusterResourcePlacement back to an older revision, or (`release`) forward to the newest.
 
     It goes by the placement's own strategy, and stays so until what is selected changes. `dryRun` shows it.
     """
@@ -78,7 +78,7 @@ async def roll_back_cluster_placement(
 async def roll_back_placement(
     request: Request, namespace: str, name: str, asked: RollbackWish
 ) -> Response:
-    """Give the clusters of a ResourcePlacement an older revision, or (`release`) the newest again."""
+    """Roll a ResourcePlacement back to an older revision, or (`release`) forward to the newest."""
     return await _roll_back(request, namespace, name, asked)
 
 

@@ -1,4 +1,6 @@
-"""Where documents would go, were they applied now; and where a placement's objects, were they picked anew."""
+"""Previews: where documents would go if applied now, and where a placement's objects would go if picked
+again.
+"""
 
 import datetime as dt
 import functools
@@ -29,10 +31,12 @@ from hub.api.rights import require
 from hub.api.routing import new_router
 from hub.domain.access import Noun, Verb
 from hub.services.explain.plan import MOST_DOCUMENTS, WantedManifests, plan
+from hub.services.kinds.declared_kinds import DeclaredKinds
 from hub.services.objects.evict_placement import evict_placement
 from hub.services.placements.manifests.render import render_placement
 from hub.services.placements.rebalance import rebalance
 from hub.services.reading.draft import Draft, draft
+from hub.services.reading.hidden import refuse_hidden
 from shared.errors import FieldError, Rejected
 from shared.kinds.names import LABEL_RULE, is_dns_label
 from shared.kinds.registry import parse
@@ -61,12 +65,12 @@ async def plan_documents(
     manifests: Annotated[bool, Query()] = False,
     cluster: Annotated[str, Query()] = "",
 ) -> Response:
-    """Where the placements and Jobs among documents would go now: every cluster's score or refusal.
+    """Preview where placements and Jobs in documents would go now: every cluster's score or rejection.
 
-    Takes what `/v1/apply` takes, at most 200 documents, and stores nothing. Placements are decided with the
-    other documents as if they were there; each Job is looked at by itself, with the queues that the hub has.
+    Takes what `/v1/apply` takes, at most 200 documents, and stores nothing. Placements are decided with
+    the other documents as if they existed; each Job is evaluated alone, with the queues that the hub has.
     A document that can not be read refuses the whole. `namespace` is for documents that name none.
-    Whoever may not apply everything plans what they may hand in, and no other document.
+    A user who may not apply everything plans only documents that they may submit.
     `manifests` tells what each picked cluster would get, as overrides and envelopes make it, and what they
     can not make; `cluster` tells it of that one alone.
     """
@@ -80,7 +84,9 @@ async def plan_documents(
             text = f"{len(read)} documents; a plan takes {MOST_DOCUMENTS}"
             raise Rejected(RejectCode.TOO_MANY_DOCUMENTS, text)
         size = len(await request.body())
-        drafts = await off_loop(request, size, _drafts, read, namespace, hub.clock.now())
+        drafts = await off_loop(
+            request, size, _drafts, read, namespace, hub.clock.now(), hub.kinds
+        )
         drafts = [require(request, each) for each in drafts]
         wanted = WantedManifests(manifests, cluster)
         told = await plan(hub, drafts, find_index_of(request), wanted)
@@ -96,7 +102,7 @@ async def plan_documents(
 async def render_cluster_placement(
     request: Request, name: str, cluster: Annotated[str, Query()]
 ) -> Response:
-    """What a ClusterResourcePlacement would give a cluster now, Jobs aside, picked or not."""
+    """Render the manifests of a ClusterResourcePlacement for a cluster, picked or not; without Jobs."""
     found = hub_of(request).read(render_placement, "", name, cluster)
     return JsonResponse(await found)
 
@@ -110,7 +116,7 @@ async def render_cluster_placement(
 async def render_namespaced_placement(
     request: Request, namespace: str, name: str, cluster: Annotated[str, Query()]
 ) -> Response:
-    """What a ResourcePlacement would give a cluster now, Jobs aside, picked or not."""
+    """Render the manifests of a ResourcePlacement for a cluster, picked or not; without Jobs."""
     found = hub_of(request).read(render_placement, namespace, name, cluster)
     return JsonResponse(await found)
 
@@ -120,7 +126,7 @@ async def render_namespaced_placement(
 async def rebalance_cluster_placement(
     request: Request, name: str, asked: RebalanceWish | None = None
 ) -> Response:
-    """What would move of a ClusterResourcePlacement, were it picked anew; `carryOut` moves it.
+    """Preview a new pick of a ClusterResourcePlacement; `carryOut` moves its objects.
 
     Objects of PickN alone: Jobs that run are never moved.
     """
@@ -134,14 +140,14 @@ async def rebalance_cluster_placement(
 async def rebalance_placement(
     request: Request, namespace: str, name: str, asked: RebalanceWish | None = None
 ) -> Response:
-    """What would move of a ResourcePlacement, were it picked anew; `carryOut` moves it."""
+    """Preview a new pick of a ResourcePlacement; `carryOut` moves its objects."""
     return await _rebalance(request, namespace, name, asked)
 
 
 @router.post("/v1/placements/{name}/evict", response_model=EvictionAnswer, tags=["placements"])
 @allow(ADMINISTRATOR)
 async def evict_cluster_placement(request: Request, name: str, asked: EvictionWish) -> Response:
-    """Take a ClusterResourcePlacement off one cluster, where its disruption budget allows it.
+    """Evict a ClusterResourcePlacement from one cluster, if its disruption budget allows it.
 
     Makes a ClusterResourcePlacementEviction, which is carried out once. With `dryRun` nothing is made.
     """
@@ -155,7 +161,7 @@ async def evict_cluster_placement(request: Request, name: str, asked: EvictionWi
 async def evict_placement_of_namespace(
     request: Request, namespace: str, name: str, asked: EvictionWish
 ) -> Response:
-    """Take a ResourcePlacement off one cluster, where its disruption budget allows it."""
+    """Evict a ResourcePlacement from one cluster, if its disruption budget allows it."""
     return await _evict(request, namespace, name, asked)
 
 
@@ -182,12 +188,14 @@ async def _rebalance(
     return JsonResponse(await (hub.write if carry_out else hub.read)(do, *given))
 
 
-def _drafts(read: Sequence[Read], namespace: str, now: dt.datetime) -> list[Draft]:
+def _drafts(
+    read: Sequence[Read], namespace: str, now: dt.datetime, kinds: DeclaredKinds
+) -> list[Draft]:
     drafts: list[Draft] = []
     for index, value in read:
         try:
-            parsed = parse(value, default_namespace=namespace)
-            drafts.append(draft(parsed, now, index=index))
+            parsed = parse(value, default_namespace=namespace, declared=kinds)
+            drafts.append(refuse_hidden(draft(parsed, now, index=index, kinds=kinds)))
         except Rejected as refusal:
             raise _at(index, value, refusal) from None
     return drafts

@@ -1,4 +1,4 @@
-"""Who may call a route: declared beside it, checked before anything of the request is read.
+"""Authorization of a route: declared beside it, checked before the request body is read.
 
 A route without a declared policy stops the application from starting (`hub.api.app`).
 """
@@ -73,15 +73,15 @@ def allow(*roles: str) -> Callable[[E], E]:
 
 
 def policy_of(endpoint: object) -> frozenset[str] | None:
-    """What `allow` declared, or None."""
+    """The result of `allow`, or None."""
     return getattr(endpoint, "policy", None)
 
 
 def grants(verb: Verb, noun: Noun) -> Callable[[E], E]:
     """Declare what of their rights lets a person in whose roles are bound to part of the fleet.
 
-    Without it only those come in whose role is bound everywhere. Whoever declares it sees to it that the
-    endpoint shows and touches nothing that is outside of its transaction's scope.
+    Without it only those come in whose role is bound everywhere. An endpoint that declares it must show
+    and touch nothing outside of its transaction's scope.
     """
 
     def declare(endpoint: E) -> E:
@@ -92,7 +92,7 @@ def grants(verb: Verb, noun: Noun) -> Callable[[E], E]:
 
 
 def needs_of(endpoint: object) -> Needs | None:
-    """What `grants` declared, or None."""
+    """The result of `grants`, or None."""
     return getattr(endpoint, "needs", None)
 
 
@@ -110,9 +110,9 @@ async def authorize(
 ) -> Principal:
     """The caller, if the policy allows it. Raises Rejected: Unauthenticated or Forbidden.
 
-    An agent's credential is none on people's routes, and the reverse: the same 401 as for no
-    credential at all, so that nothing is learnt from the answer. An agent whose own was taken back, was
-    superseded or has expired is told so: it ends instead of asking for ever.
+    An agent's credential does not count on people's routes, and the reverse: the same 401 as for no
+    credential at all, so that the answer reveals nothing. An agent whose own was revoked, superseded or
+    has expired gets that code: it ends instead of asking for ever.
     """
     request.state.scope, request.state.via = EVERYTHING, ""
     text = _presented(request)
@@ -141,14 +141,15 @@ async def authorize(
 
 
 async def _holder(hub: Hub, text: str, audience: frozenset[str]) -> Principal | None:
-    """Who holds what was presented. Raises Rejected for a token of somebody else that is not accepted."""
+    """The holder of the presented credential. Raises Rejected for a refused token of another issuer."""
     if audience is _PEOPLE and hub.sign_in.takes(text):
         return await hub.sign_in.principal(text)
     return await hub.authenticator.authenticate(text)
 
 
 async def _on_page(request: Request) -> Principal | None:
-    """Who acts on the page by a browser's session, which the route allows; None where nobody does.
+    """The caller who acts on the page by a browser's session, which the route allows; None if nobody holds
+    it.
 
     Raises Rejected: Forbidden for what another site may have sent.
     """
@@ -179,7 +180,7 @@ def _admitted(
 
 
 def _refusal(name: str, policy: frozenset[str], needs: Needs | None) -> str:
-    """What it would take, in a sentence: whoever reads it knows what to ask an administrator for."""
+    """The role that it would take, in a sentence: the reader knows what to ask an administrator for."""
     if needs is not None:
         what, takes = f"{needs[0]} {needs[1]}", f"the role {least(*needs)}"
         takes += "" if is_of_namespaces(needs[1]) else " in all namespaces"
@@ -195,8 +196,8 @@ async def admit(
 ) -> None:
     """Let the caller in, for one of `kind` from its budget. Raises Rejected, as `authorize`; TooOften.
 
-    Where too many came lately from an address with no credential that is known, none but those that are
-    remembered are looked at: the store is not asked for ever more.
+    After too many recent requests of an address without a known credential, only remembered credentials
+    are checked: the store is not read for every request.
     """
     hub = hub_of(request)
     audience = AGENT if AGENT in policy else ""
@@ -223,7 +224,7 @@ def _presented(request: Request) -> str:
 
 
 def caller(request: Request) -> Principal:
-    """Who is calling, on a route that is not public."""
+    """The caller, on a route that is not public."""
     principal = request.state.principal
     assert isinstance(principal, Principal)
     return principal
@@ -244,7 +245,7 @@ def hub_of(request: Request) -> Hub:
 
 
 def find_index_of(request: Request) -> FindIndex:
-    """Where the scheduler's index is found; it finds None where this process has none."""
+    """The dependency that finds the scheduler's index; None if this process has none."""
     found: FindIndex = getattr(request.app.state, "schedule_index", _no_index)
     return found
 

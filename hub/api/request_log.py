@@ -25,7 +25,7 @@ def may_change(scope: JsonView) -> bool:
 
 
 def is_about(request: Request, uid: str) -> None:
-    """Name what the request made; of others the path says so."""
+    """Name the created object for the audit; for others the path names it."""
     request.state.about = uid
 
 

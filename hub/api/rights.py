@@ -1,4 +1,4 @@
-"""What people may hand in: documents that their roles do not allow are refused one by one."""
+"""Authorization of submitted documents: rejects one by one those that the caller's roles do not allow."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -25,10 +25,7 @@ _QUOTAS: Final = frozenset(
 def judged(request: Request, drafts: Iterable[Draft | Rejected]) -> list[Draft | Rejected]:
     """The drafts, each that the caller may not hand in as its refusal: Forbidden."""
     if is_unbounded(request):
-        return [
-            given if isinstance(given, Rejected) else replace(given, may_set_priority=True)
-            for given in drafts
-        ]
+        return [given if isinstance(given, Rejected) else _unbounded(given) for given in drafts]
     rights = caller(request).rights
     return [given if isinstance(given, Rejected) else _judged(rights, given) for given in drafts]
 
@@ -42,7 +39,7 @@ def require(request: Request, given: Draft) -> Draft:
 
 
 def applying(request: Request) -> Hub:
-    """The hub as the caller changes what is there already: jobs of their own, or those that they manage."""
+    """The hub as the caller may change existing jobs: their own, or those that they manage."""
     hub = hub_of(request)
     if is_unbounded(request):
         return hub
@@ -50,7 +47,7 @@ def applying(request: Request) -> Hub:
 
 
 def is_unbounded(request: Request) -> bool:
-    """Whether the caller may do all that the route does, to every kind.
+    """True if the caller may do all that the route does, to every kind.
 
     The scope does not tell: who submits jobs everywhere has a scope of everything, for jobs.
     """
@@ -63,16 +60,24 @@ def bounds(request: Request) -> Rights | None:
 
 
 def may_change(request: Request, group: str, kind: str) -> bool:
-    """Whether the caller may delete objects of a kind that is in no namespace."""
+    """True if the caller may delete objects of a kind without namespaces."""
     quotas = (group, kind) in _QUOTAS
     return is_unbounded(request) or (
         quotas and caller(request).rights.allows(Verb.CHANGE, Noun.QUOTAS)
     )
 
 
+def _unbounded(given: Draft) -> Draft:
+    child = given.child and replace(given.child, may_set_priority=True)
+    return replace(given, may_set_priority=True, child=child)
+
+
 def _judged(rights: Rights, given: Draft) -> Draft | Rejected:
     parsed = given.parsed
     kind = (parsed.group, parsed.kind)
+    if given.child is not None:
+        child = _judged(rights, given.child)
+        return child if isinstance(child, Rejected) else replace(given, child=child)
     if given.is_job or given.is_bare:
         queue = given.queue or DEFAULT
         if rights.allows(Verb.CREATE, Noun.JOBS, parsed.namespace, queue):

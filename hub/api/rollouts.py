@@ -24,7 +24,7 @@ router = new_router("rollouts")
 @allow(ADMINISTRATOR, VIEWER)
 @grants(Verb.GET, Noun.PLACEMENTS)
 async def list_rollouts(request: Request) -> Response:
-    """Staged update runs, and placements that roll a change out by themselves now.
+    """Staged update runs, and placements that roll out without a run now.
 
     Of the newest 500 runs: those that are not over come first, the newest 100 that are last; between them at
     most 200 placements.
@@ -53,7 +53,7 @@ async def get_rollout(request: Request, namespace: str, name: str) -> Response:
 async def approve_cluster_rollout(
     request: Request, name: str, asked: RolloutApproval | None = None
 ) -> Response:
-    """Approve what a ClusterStagedUpdateRun waits for: its one open request, or that of a stage."""
+    """Approve a ClusterStagedUpdateRun's open request, or that of a stage."""
     stage, when = (asked.stage or "", asked.when or "") if asked else ("", "")
     principal = caller(request).name
     return JsonResponse(
@@ -67,7 +67,7 @@ async def approve_cluster_rollout(
 async def approve_rollout(
     request: Request, namespace: str, name: str, asked: RolloutApproval | None = None
 ) -> Response:
-    """Approve what a StagedUpdateRun waits for: its one open request, or that of a stage."""
+    """Approve a StagedUpdateRun's open request, or that of a stage."""
     stage, when = (asked.stage or "", asked.when or "") if asked else ("", "")
     principal = caller(request).name
     return JsonResponse(
@@ -79,7 +79,7 @@ async def approve_rollout(
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.IMMUTABLE, RejectCode.INVALID_STATE, RejectCode.OWNED_ELSEWHERE)
 async def stop_cluster_rollout(request: Request, name: str) -> Response:
-    """Begin no further cluster by a ClusterStagedUpdateRun; those under way are seen through."""
+    """Stop a ClusterStagedUpdateRun: no further cluster starts; clusters in progress finish."""
     hub, principal = hub_of(request), caller(request).name
     return JsonResponse(await hub.write(acts.stop, ("", name), principal, hub.settings.intake))
 
@@ -88,7 +88,7 @@ async def stop_cluster_rollout(request: Request, name: str) -> Response:
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.IMMUTABLE, RejectCode.INVALID_STATE, RejectCode.OWNED_ELSEWHERE)
 async def stop_rollout(request: Request, namespace: str, name: str) -> Response:
-    """Begin no further cluster by a StagedUpdateRun; those under way are seen through."""
+    """Stop a StagedUpdateRun: no further cluster starts; clusters in progress finish."""
     hub, principal = hub_of(request), caller(request).name
     return JsonResponse(
         await hub.write(acts.stop, (namespace, name), principal, hub.settings.intake)
@@ -99,7 +99,7 @@ async def stop_rollout(request: Request, namespace: str, name: str) -> Response:
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.INVALID_STATE, RejectCode.OWNED_ELSEWHERE)
 async def resume_cluster_rollout(request: Request, name: str) -> Response:
-    """Let a ClusterStagedUpdateRun begin, or go on, also after it stopped by itself."""
+    """Start or resume a ClusterStagedUpdateRun, also after the hub stopped it."""
     hub, principal = hub_of(request), caller(request).name
     return JsonResponse(await hub.write(acts.resume, ("", name), principal, hub.settings.intake))
 
@@ -108,7 +108,7 @@ async def resume_cluster_rollout(request: Request, name: str) -> Response:
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.INVALID_STATE, RejectCode.OWNED_ELSEWHERE)
 async def resume_rollout(request: Request, namespace: str, name: str) -> Response:
-    """Let a StagedUpdateRun begin, or go on, also after it stopped by itself."""
+    """Start or resume a StagedUpdateRun, also after the hub stopped it."""
     hub, principal = hub_of(request), caller(request).name
     return JsonResponse(
         await hub.write(acts.resume, (namespace, name), principal, hub.settings.intake)
@@ -121,7 +121,7 @@ async def resume_rollout(request: Request, namespace: str, name: str) -> Respons
 async def rollback_cluster_rollout(
     request: Request, name: str, asked: RolloutReturn | None = None
 ) -> Response:
-    """Go back: a new ClusterStagedUpdateRun with an older version, which takes over."""
+    """Roll back: start a new ClusterStagedUpdateRun with an older version, which replaces this one."""
     hub, principal = hub_of(request), caller(request).name
     version = (asked.version or "") if asked else ""
     given = (("", name), version, principal, hub.settings.intake)
@@ -134,7 +134,7 @@ async def rollback_cluster_rollout(
 async def rollback_rollout(
     request: Request, namespace: str, name: str, asked: RolloutReturn | None = None
 ) -> Response:
-    """Go back: a new StagedUpdateRun with an older version, which takes over."""
+    """Roll back: start a new StagedUpdateRun with an older version, which replaces this one."""
     hub, principal = hub_of(request), caller(request).name
     version = (asked.version or "") if asked else ""
     given = ((namespace, name), version, principal, hub.settings.intake)

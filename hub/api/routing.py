@@ -5,10 +5,10 @@
     @refuses(RejectCode.BAD_CONTINUE, RejectCode.EXPIRED)
     async def list_jobs(request: Request, asked: Annotated[JobFilters, Query()]) -> Response: ...
 
-What is declared is read and described by FastAPI; answers are ready-made `Response`s, described by
-`response_model` and not read through it. An endpoint that takes nothing but the request and texts of its
-path is called as it is, for resolving parameters would cost more than most of them do: such a route that
-is asked often reads query and body itself, and describes them by `openapi_extra` (`hub.api.openapi_parts`).
+FastAPI reads and describes declared parameters; answers are ready-made `Response`s, described by
+`response_model` and not read through it. An endpoint that takes only the request and texts of its path is
+called directly, because resolving parameters would cost more than most of them do: such a frequent route
+reads query and body itself, and describes them by `openapi_extra` (`hub.api.openapi_parts`).
 """
 
 import inspect
@@ -42,7 +42,7 @@ def new_router(noun: str) -> APIRouter:
 
 
 def refuses(*codes: RejectCode) -> Callable[[E], E]:
-    """Declare the codes with which an endpoint refuses, besides those of every route."""
+    """Declare the error codes of an endpoint, besides those of every route."""
 
     def declare(endpoint: E) -> E:
         endpoint.refuses = codes  # type: ignore[attr-defined]  # read by `refusals_of`
@@ -52,7 +52,7 @@ def refuses(*codes: RejectCode) -> Callable[[E], E]:
 
 
 def refusals_of(endpoint: object) -> tuple[RejectCode, ...]:
-    """What `refuses` declared."""
+    """The result of `refuses`."""
     return getattr(endpoint, "refuses", ())
 
 
@@ -79,7 +79,7 @@ class PolicyRoute(APIRoute):
         return checked
 
     def _budget(self) -> Kind | None:
-        """What its callers pay from; None: streams, which pay when they are opened."""
+        """The budget of its callers; None: streams, which pay when they are opened."""
         answer = self.response_class
         if inspect.isclass(answer) and issubclass(answer, StreamingResponse):
             return None
@@ -113,7 +113,7 @@ class _Read(Request):
         return b"" if self._found is None else b"{}"
 
     async def json(self) -> Any:
-        """What the body says."""
+        """The content of the body."""
         return self._found
 
 
@@ -131,7 +131,7 @@ def query_names(route: APIRoute) -> frozenset[str]:
 
 
 def _check_names(request: Request, known: frozenset[str]) -> None:
-    """Refuse a parameter that is not known, or is given twice: what is asked for is not ignored."""
+    """Refuse an unknown or repeated parameter: none is ignored."""
     given: set[str] = set()
     for name, _ in request.query_params.multi_items():
         if name not in known:

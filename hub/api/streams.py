@@ -63,7 +63,7 @@ async def rest(hub: Hub, seconds: float) -> None:
 
 
 async def _first(hub: Hub, awaited: Awaitable[T], timeout_s: float) -> T | None:
-    """What `awaited` gave within that time, before the hub closed; else None."""
+    """The result of `awaited` within that time, before the hub closed; else None."""
     wanted = asyncio.ensure_future(awaited)
     closing = asyncio.ensure_future(hub.closing.wait())
     try:

@@ -16,7 +16,7 @@ router = new_router("tokens")
 @router.get("/v1/tokens", response_model=PersonList)
 @allow(ADMINISTRATOR)
 async def list_tokens(request: Request) -> Response:
-    """Who holds a token: role and name; never the token."""
+    """Holders of tokens: role and name; never the token."""
     return await listed(request, people.list_people)
 
 
@@ -24,9 +24,9 @@ async def list_tokens(request: Request) -> Response:
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.ALREADY_EXISTS, RejectCode.FORBIDDEN)
 async def issue_token(request: Request, given: NewToken) -> Response:
-    """A token for a person: {"role": "administrator", "viewer" or "user", "name"}; earlier ones end.
+    """Issue a token: {"role": "administrator", "viewer" or "user", "name"}; revokes earlier ones.
 
-    It is shown once. What a user may do is said by role bindings: `/v1/access/bindings`.
+    It is shown once. Role bindings give users their rights: `/v1/access/bindings`.
     """
     name = caller(request).name
     groups = given.groups or []
@@ -38,7 +38,7 @@ async def issue_token(request: Request, given: NewToken) -> Response:
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.FORBIDDEN)
 async def revoke_token(request: Request, role: str, name: str) -> Response:
-    """Forget a person; the token ends within seconds everywhere."""
+    """Revoke a token; all hubs reject it within seconds."""
     return JsonResponse(
         await hub_of(request).write(people.revoke, role, name, caller(request).name)
     )

@@ -1,4 +1,4 @@
-"""What FastAPI finds wrong with parameters and bodies, in the codes and words of every other refusal."""
+"""Converts FastAPI's errors on parameters and bodies to the hub's error codes and messages."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def _path(place: Sequence[int | str]) -> str:
 
 
 def _fields(model: object, steps: Sequence[int | str]) -> list[str]:
-    """What the object at this place may hold."""
+    """The fields that the object at this place may have."""
     found = _model_in(model)
     for step in steps:
         if found is None or isinstance(step, int):

@@ -1,4 +1,4 @@
-"""Workloads and who waits, in the shapes of Kueue's own APIs: for its tools, and whoever knows them."""
+"""Workloads and pending lists in the format of Kueue's own APIs, for its tools."""
 
 from typing import Annotated
 
@@ -61,7 +61,7 @@ async def get_workload(request: Request, namespace: str, name: str) -> Response:
 async def list_pending_in_cluster_queue(
     request: Request, name: str, asked: Annotated[Window, Query()]
 ) -> Response:
-    """Who waits in a ClusterQueue, in order, with positions from 0. Query: offset, limit."""
+    """Waiting workloads of a ClusterQueue, in order, with positions from 0. Query: offset, limit."""
     line = visibility.line_view(_index(request), name, asked.offset + asked.limit)
     return await listed(
         request, visibility.in_cluster_queue, line, name, asked.offset, asked.limit
@@ -77,7 +77,7 @@ async def list_pending_in_cluster_queue(
 async def list_pending_in_local_queue(
     request: Request, namespace: str, name: str, asked: Annotated[Window, Query()]
 ) -> Response:
-    """Who waits in a LocalQueue, in order, with positions from 0. Query: offset, limit."""
+    """Waiting workloads of a LocalQueue, in order, with positions from 0. Query: offset, limit."""
     index = _index(request)
     line = visibility.line_view(index, visibility.queue_of(index, (namespace, name)))
     return await listed(

@@ -38,9 +38,10 @@ from hub.services.jobs import bare_patch
 from hub.services.jobs.submit import Reply, Submission, submit
 from hub.services.objects import delete
 from hub.services.outside import executors
+from hub.services.outside.executor_status import read_status
 from hub.services.questions import jobs, watch as watching
 from hub.services.reading.draft import draft
-from hub.services.reading.executor_status import read_status
+from hub.services.reading.hidden import refuse_hidden
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.reject_codes import RejectCode
@@ -48,12 +49,12 @@ from shared.reject_codes import RejectCode
 router = new_router("workloads")
 PAGE: Final = 200
 BEAT_S: Final = 5.0
-GATHER_S: Final = 0.01  # what is committed within that time is told together
+GATHER_S: Final = 0.01  # changes committed within that time are sent together
 _ONE: Final = "/v1/workloads/{namespace}/{name}"
 _PEOPLE: Final = frozenset({ADMINISTRATOR, VIEWER})
 _LOOKING: Final = (Verb.GET, Noun.JOBS)
 _EPOCH: Final = openapi_parts.parameter(
-    "query", "epoch", {"type": "integer", "minimum": 0}, "Of the run that is meant."
+    "query", "epoch", {"type": "integer", "minimum": 0}, "Of the intended run."
 )
 _A_WORKLOAD: Final = {
     "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -84,7 +85,7 @@ _AN_END: Final = {
 @allow(ADMINISTRATOR)
 @refuses(RejectCode.ANSWERED_BY_HUB, RejectCode.NOT_RESERVED, RejectCode.PRECONDITION_FAILED)
 async def patch_workload_status(request: Request, namespace: str, name: str) -> Response:
-    """Say how far a Workload is, as a JSON merge patch: {"status": {…}}; its state as it is then.
+    """Report a Workload's status, as a JSON merge patch: {"status": {…}}; returns its new state.
 
     `conditions`: Finished (status True; reason Failed means failed) ends it, PodsReady; `admissionChecks`
     answers checks, of a Job's Workload too; `reclaimablePods` gives back quota of pods that are done.
@@ -123,12 +124,13 @@ async def patch_workload_status(request: Request, namespace: str, name: str) -> 
 @grants(Verb.CREATE, Noun.JOBS)
 @refuses(RejectCode.ALREADY_EXISTS, RejectCode.BEING_DELETED, RejectCode.OWNED_ELSEWHERE)
 async def submit_workload(request: Request) -> Response:
-    """Hand in one Workload that no Job owns, as JSON or YAML. Its queue must be there."""
+    """Submit one Workload that no Job owns, as JSON or YAML. Its queue must exist."""
     hub = hub_of(request)
     now = hub.clock.now()
     who = caller(request).name
     _, given = await read_one(
-        request, lambda read: draft(bare_patch.parse_bare(read), now, submitted_by=who)
+        request,
+        lambda read: refuse_hidden(draft(bare_patch.parse_bare(read), now, submitted_by=who)),
     )
     given = require(request, given)
     submission = Submission(drafts=(given,), intake=hub.settings.intake, single=True)
@@ -192,7 +194,7 @@ async def watch_workloads(request: Request, asked: Annotated[WatchFilters, Query
     revision, filters = asked.revision, asked.given()
     if revision is None:
         revision = await hub.read(jobs.revision)
-    await hub.read(watching.news, revision, filters, 1)  # 410 while it can still be said
+    await hub.read(watching.news, revision, filters, 1)  # 410 while the status can still be sent
     streams = count_stream(request, who)
     return StreamingResponse(
         counted(streams, who.id, _events(request, hub, revision, filters)),
@@ -208,7 +210,7 @@ async def _events(
     try:
         yield b": following\n\n"
         more = True
-        while more:  # what is kept of the feed; from then on it tells by itself
+        while more:  # kept part of the feed; later changes announce themselves
             revision, items, more = await hub.read(watching.news, revision, filters, PAGE)
             if items:
                 yield _event(revision, items)

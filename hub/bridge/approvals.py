@@ -1,4 +1,4 @@
-"""What people say to requests for approval on the hub cluster: condition Approved, taken into the hub.
+"""Imports condition Approved of approval requests on the hub cluster.
 
 The requests are mirrors, or made there; either way their status is open to whoever the roles let write it.
 Each turn looks at all of them, and takes those that were approved since.

@@ -26,6 +26,7 @@ from hub.bridge.records import Records
 from hub.bridge.showing import Showing
 from hub.bridge.sources import Sources
 from hub.bridge.token_reviews import reviewing
+from hub.bridge.work_kinds import WORK_KINDS
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import Writeback
 from hub.services.context.hub import Hub
@@ -44,7 +45,7 @@ STOPPED_S: Final = 5.0  # how often a stopped bridge asks whether it may go on
 RETRY_S: Final = 30.0  # how often what was refused is tried again, and new kinds are looked for
 LEADING_S: Final = 1.0  # how often it is asked who leads
 EVERY_S: Final = 5.0  # how often each side is looked at without news
-MIRROR_LEAST_S: Final = 0.05
+MIRROR_LEAST_S: Final = 0.2  # what is applied together enters in one transaction
 AGAIN_S: Final = 0.5  # until what failed is tried again
 WRITE_LEAST_S: Final = 0.5
 _FEED: Final = (
@@ -203,6 +204,7 @@ class _Crossing:
             lambda: condition.protection.keeps_mark,
         )
         self._mirror.unchanged = self._writeback.was_seen
+        self._mirror.left = self._events.was_left
         self._checks = CheckConditions(hub, self._sources)
         self._approvals = Approvals(hub, self._sources)
         self._records = Records(hub, client, self._recorder.wake, self._sources.making)
@@ -219,6 +221,10 @@ class _Crossing:
             for kind in ALWAYS:
                 await self._sources.add(kind)
             await self._sources.synced()
+            for (
+                kind
+            ) in WORK_KINDS:  # they may not be served, or not be readable: nothing waits for them
+                await self._sources.add(kind)
             rows = await self._hub.read(index.load_placements)
             self._following.learn(rows)
             for kind in ALWAYS:
@@ -365,6 +371,8 @@ class _Crossing:
                     self._showing.follow(kind, keys)
                 if kind == "workloads":
                     self._show_soon(keys)
+                    if self._mirror.look_again(keys):  # it may wait by now, and must not start
+                        self._inward.wake()
                 self._records.follow(kind, keys)
             if touched := change.keys.get("objects"):
                 await self._follow_placements(touched)

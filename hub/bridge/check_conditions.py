@@ -1,4 +1,4 @@
-"""What controllers of AdmissionChecks write on the hub cluster: condition Active, taken into the hub.
+"""Imports condition Active of AdmissionChecks from the hub cluster.
 
 There are few such objects: each turn looks at all of them, and takes those whose conditions changed.
 Of checks whose controller is the hub itself the status goes the other way (`hub.bridge.writeback`).

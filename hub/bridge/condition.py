@@ -1,4 +1,4 @@
-"""Whether this is still the hub cluster that the hub belongs to, and whether the bridge may act.
+"""Checks the identity of the hub cluster, and whether the bridge may act.
 
 A stop is for an administrator to lift (`questions.hub_cluster`): a cluster restored from an older
 copy, or another one behind the same address, would otherwise look like a user who deleted everything.

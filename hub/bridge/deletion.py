@@ -1,4 +1,4 @@
-"""Deletions on the hub cluster: what they caused is taken back before our finalizer goes.
+"""Deletions on the hub cluster: withdraws their effects before the finalizer is removed.
 
 Objects with our finalizer tell of their deletion themselves; if one is absent without having said so,
 the bridge stops and asks. Plain objects are deleted when the watch says so; when only a complete list
@@ -13,8 +13,10 @@ import structlog
 
 from hub.bridge.condition import BridgeCondition
 from hub.bridge.kinds import JOB, NAMESPACE, WORKLOAD, Mirrored
-from hub.bridge.mirror import Mirror, MirrorRefusal
+from hub.bridge.mirror import Mirror
+from hub.bridge.refusals import MirrorRefusal
 from hub.bridge.sources import Absence, Place, Source, Sources
+from hub.bridge.work_kinds import is_other_work, is_work_kind
 from hub.bridge.workload_words import is_orphan, job_of
 from hub.domain.quota.declared import DRAIN
 from hub.services.context.hub import Hub
@@ -83,7 +85,7 @@ class Deletions:
         present = {self._sources.row_of(obj) for obj in source.informer.cache.values()}
         self._mirror.recall(present.intersection(known))
         missing = [uid for uid in known if uid not in present]
-        if kind == JOB and missing:
+        if is_work_kind(kind) and missing:
             told = await self._hub.write(mirrored.led, term, mirrored.conclude_deletions, missing)
             missing = [uid for uid in missing if uid not in told]
         if not missing:
@@ -141,15 +143,24 @@ class Deletions:
             left = len(source.informer.cache) if source is not None else 0
             if await self._is_plausible(kind, len(some), left + len(some)):
                 certain += some
-        await self._delete([_uid(e) for e in certain if e.kind != JOB], term)
-        await self._carry_out(JOB, [_uid(e) for e in certain if e.kind == JOB], term)
+        work = [_uid(each) for each in certain if await self._is_work(each)]
+        await self._delete([_uid(e) for e in certain if _uid(e) not in work], term)
+        await self._carry_out(JOB, work, term)
+
+    async def _is_work(self, absence: Absence) -> bool:
+        """Was it a Job, or is it another kind's work? An object of such a kind may be placed as it is."""
+        if absence.kind == JOB or not is_work_kind(absence.kind):
+            return absence.kind == JOB
+        return bool(await self._hub.read(mirrored.known_uids, [_uid(absence)]))
 
     async def _carry_out(self, kind: Mirrored, uids: Sequence[str], term: int) -> None:
         """What is gone on the hub cluster is taken back in the hub."""
-        if kind != JOB:
-            await self._delete(uids, term)
-        elif uids:
-            await self._hub.write(mirrored.led, term, mirrored.delete_jobs, uids)
+        work: set[str] = set(uids) if kind == JOB else set()
+        if kind != JOB and is_work_kind(kind):
+            work = await self._hub.read(mirrored.known_uids, uids)
+        await self._delete([uid for uid in uids if uid not in work], term)
+        if work:
+            await self._hub.write(mirrored.led, term, mirrored.delete_jobs, sorted(work))
 
     def _is_served(self, absence: Absence) -> bool:
         source = self._sources.source(absence.kind.group, absence.kind.kind)
@@ -185,6 +196,7 @@ class Deletions:
 
     async def _let_go(self, term: int) -> None:
         """Take back what leaving objects caused; remove our finalizer where nothing is left."""
+        work = await self._places_of_work()
         jobs: list[tuple[Place, Source, Object]] = []
         done: list[tuple[Place, Source, Object]] = []
         for place in sorted(self._mirror.leaving):
@@ -195,7 +207,7 @@ class Deletions:
             source, obj = found
             if labels.FINALIZER not in finalizers_of(obj):
                 self._mirror.leaving.discard(place)
-            elif source.kind == JOB:
+            elif source.kind == JOB or place in work:
                 jobs.append((place, source, obj))
             elif await self._is_taken_back(obj, term):
                 done.append((place, source, obj))
@@ -207,6 +219,16 @@ class Deletions:
             failpoint("H23")
         gate = asyncio.Semaphore(_PATCHES)
         await asyncio.gather(*(self._release(gate, *one) for one in done))
+
+    async def _places_of_work(self) -> set[Place]:
+        """Of leaving objects, those of other kinds than Job that the hub has as work."""
+        found = {
+            str(known[1]["metadata"]["uid"]): place
+            for place in self._mirror.leaving
+            if is_other_work(place[:2]) and (known := self._sources.get(place))
+        }
+        known_uids = await self._hub.read(mirrored.known_uids, list(found)) if found else set()
+        return {found[uid] for uid in known_uids}
 
     async def _end_orphans(self) -> None:
         """A Workload that lost its owner goes once its Job is gone, as one that is owned does."""

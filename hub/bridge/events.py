@@ -1,4 +1,4 @@
-"""What the hub says of an object, as Events on the hub cluster, where `kubectl describe` shows them."""
+"""Writes the hub's events of an object as Events to the hub cluster, for `kubectl describe`."""
 
 import asyncio
 import datetime as dt
@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from hub.bridge.sources import Source, Sources
+from hub.bridge.work_kinds import idle_note, is_other_work
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
 from shared import labels
@@ -16,6 +17,7 @@ from shared.documents import Json
 from shared.groups import PLACEMENT
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
+from shared.reject_codes import RejectCode
 
 _REMEMBERED: Final = 20_000
 TOGETHER: Final = 50  # Events of one turn
@@ -57,6 +59,11 @@ class EventRecorder:
         if mark not in self._told:
             self._remember(mark)
             self._say(source, obj, EventText("Normal", reason, message))
+
+    def was_left(self, source: Source, obj: Object) -> None:
+        """Warn about an object that the hub does not take, and that no operator will run."""
+        if is_other_work((source.kind.group, source.kind.kind)) and (text := idle_note(obj)):
+            self.warn(source, obj, RejectCode.QUEUE_REQUIRED, text)
 
     async def turn(self) -> None:
         """Write what has been said since the last turn."""

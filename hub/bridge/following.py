@@ -1,4 +1,4 @@
-"""Which kinds of the hub cluster are followed because placements select them.
+"""Kinds of the hub cluster that are watched because placements select them.
 
 What has to be asked of the API server is asked in a turn of the bridge, which tries again where that
 fails; following the hub's feed costs no request. A kind that may not be read is remembered with the

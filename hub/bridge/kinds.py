@@ -1,4 +1,4 @@
-"""Which kinds of the hub cluster are mirrored, in which order, and which carry our finalizer."""
+"""Kinds of the hub cluster that are mirrored, their order, and those with our finalizer."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -6,14 +6,14 @@ changes. Deletions are `hub.bridge.deletion`'s.
 """
 
 import asyncio
-import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
 import structlog
 
+from hub.bridge.arrivals import Arrivals
+from hub.bridge.drafts import as_it_came, draft_of
 from hub.bridge.job_status import is_finished
 from hub.bridge.kinds import (
     JOB,
@@ -27,22 +27,30 @@ from hub.bridge.kinds import (
     is_marked,
     runs_here,
 )
+from hub.bridge.refusals import MirrorRefusal
 from hub.bridge.sources import Place, Source, Sources
+from hub.bridge.work_kinds import (
+    has_ended,
+    is_left_alone,
+    is_other_work,
+    is_queued,
+    is_work_kind,
+    no_longer_left_alone,
+    not_left_alone,
+)
 from hub.bridge.workload_words import is_orphan, job_of
-from hub.domain.workloads.origin import Origin
 from hub.services.context.hub import Hub
-from hub.services.mirror import objects as mirrored
+from hub.services.mirror import objects as mirrored, unprotected
 from hub.services.mirror.not_taken import NotTaken
 from hub.services.objects.apply import REJECTED, Applied
 from hub.services.placements.index import PlacementIndex
-from hub.services.reading.draft import Draft, draft
+from hub.services.reading.draft import Draft
 from hub.store.errors import StaleTerm, StoreUnavailable
 from shared import labels
 from shared.errors import Rejected
 from shared.failpoints import failpoint
 from shared.finalizers import finalizers_of, patch
 from shared.groups import PLACEMENT
-from shared.kinds import parse
 from shared.kinds.metadata import controllers_of
 from shared.kube import errors
 from shared.kube.client import KubeClient, Object
@@ -53,14 +61,6 @@ PLACEMENTS: Final = {(PLACEMENT, "ClusterResourcePlacement"), (PLACEMENT, "Resou
 TOGETHER: Final = 500  # objects of one transaction
 _PATCHES: Final = 16  # finalizers written at a time
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorRefusal:
-    """Why the hub does not take an object."""
-
-    code: str
-    detail: str
 
 
 class Mirror:
@@ -88,10 +88,13 @@ class Mirror:
         self.unchanged: Callable[[Object], None] = lambda obj: (
             None
         )  # in all but its status, perhaps
+        self.left: Callable[[Source, Object], None] = lambda source, obj: None  # not taken
         self._marks: dict[str, bytes] = {}  # of what was looked at, by uid
         self._taken: set[str] = set()  # uids of what the hub has
+        self._arrivals = Arrivals()
         self._of_our_jobs: set[str] = set()  # namespaces in which every Job is ours
         self.refusals: dict[str, MirrorRefusal] = {}
+        self._lost: set[str] = set()  # of what was taken, and has no managedBy any more
         self.leaving: set[Place] = set()
         self.orphans: set[Place] = set()  # Workloads that the bridge made, without their owner
 
@@ -108,15 +111,15 @@ class Mirror:
         self.refusals.pop(uid, None)
 
     async def turn(self, term: int, intake: object, later: Collection[Place] = ()) -> None:
-        """Take what has changed, in the order in which things refer to each other.
+        """Take what has changed, in the order in which things refer to each other, then as it came.
 
-        What is at the places of `later` is left for another turn.
+        Objects at the places of `later` wait for another turn.
         """
         later = {*later, *(("", "Namespace", "", name) for name in self._sources.making)}
-        places, self._sources.changed = self._sources.changed, set(later)
-        places.difference_update(later)
+        changed, self._sources.changed = self._sources.changed, dict.fromkeys(later)
+        places = [place for place in changed if place not in later]
         found = [(place, *each) for place in places if (each := self._sources.get(place))]
-        found.sort(key=lambda one: (one[1].kind.order, one[0]))
+        found.sort(key=lambda one: one[1].kind.order)
         fresh: list[tuple[Place, Source, Object]] = []
         for place, source, obj in found:
             if self._sources.is_mirror(obj):  # of what came by REST: nothing is taken from it
@@ -129,6 +132,7 @@ class Mirror:
             elif not self._concerns_us(source, obj):
                 self.refusals.pop(_uid(obj), None)
                 self._not_taken.drop(place)
+                self.left(source, obj)
             elif self._marks.get(_uid(obj)) != _mark(obj):
                 fresh.append((place, source, obj))
             elif place[:2] in PLACEMENTS:
@@ -139,7 +143,8 @@ class Mirror:
             for start in range(0, len(fresh), TOGETHER):
                 await self._take(fresh[start : start + TOGETHER], term, intake)
         except Exception:
-            self._sources.changed.update(place for place, _, _ in fresh)
+            again = dict.fromkeys(place for place, _, _ in fresh)
+            self._sources.changed = again | self._sources.changed  # these came first
             raise
 
     def retry_refused(self) -> None:
@@ -148,11 +153,16 @@ class Mirror:
             source = self._sources.source(*known[:2])
             if source and source.informer.synced.is_set() and self._sources.get(known) is None:
                 self._not_taken.drop(known)  # deleted since
-        for uid in self.refusals:
-            place = self._sources.place_of(uid)
+        self.look_again(self.refusals)
+
+    def look_again(self, uids: Iterable[str]) -> bool:
+        """Look at those of these that were refused in the next turn; whether there are any."""
+        refused = [uid for uid in uids if uid in self.refusals]
+        for uid in refused:
             self._marks.pop(uid, None)
-            if place is not None:
-                self._sources.changed.add(place)
+        places = map(self._sources.place_of, refused)
+        self._sources.changed.update(dict.fromkeys(filter(None, places)))
+        return bool(refused)
 
     def _concerns_us(self, source: Source, obj: Object) -> bool:
         metadata = obj["metadata"]
@@ -167,6 +177,8 @@ class Mirror:
         if kind == JOB:
             among_ours = metadata["namespace"] in self._of_our_jobs
             return is_managed(obj, known=metadata["uid"] in self._taken, among_ours=among_ours)
+        if is_other_work((kind.group, kind.kind)) and is_queued(obj):
+            return True
         if kind == NAMESPACE:
             self._note_label(obj)
             name: str = metadata["name"]
@@ -194,6 +206,9 @@ class Mirror:
     ) -> None:
         """One transaction's worth."""
         fresh = [one for one in fresh if not self._could_run_here(*one[1:])]
+        if lost := {uid: told.detail for uid in self._lost if (told := self.refusals.get(uid))}:
+            await self._hub.write(unprotected.hold_back, term, lost)
+        self._lost.clear()
         loose = [
             (source, obj)
             for _, source, obj in fresh
@@ -203,8 +218,13 @@ class Mirror:
         held = await self._hold(loose)
         ready = [one for one in fresh if _uid(one[2]) not in held]
         now = self._hub.clock.now()
-        read = [(obj, _draft(obj, now)) for _, _, obj in ready]
-        over = await self._over([obj for _, source, obj in ready if source.kind == JOB])
+        read = [(obj, await draft_of(obj, now, self._hub.kinds)) for _, _, obj in ready]
+        news = [is_work_kind(s.kind) and _uid(obj) not in self._taken for _, s, obj in ready]
+        read = [
+            (obj, as_it_came(given, self._arrivals) if is_new else given)
+            for (obj, given), is_new in zip(read, news, strict=True)
+        ]
+        over = await self._over([obj for _, source, obj in ready if is_work_kind(source.kind)])
         read = [(obj, given) for obj, given in read if _uid(obj) not in over]
         for obj, given in read:
             if isinstance(given, Rejected):
@@ -215,7 +235,12 @@ class Mirror:
         failpoint("H22")
 
     def _could_run_here(self, source: Source, obj: Object) -> bool:
-        """Refuse a Job that nothing but its `suspend` keeps from running on the hub cluster too."""
+        """Refuse a Job that nothing but its `suspend` keeps from running on the hub cluster too.
+
+        Another kind is refused where its operator there would start it.
+        """
+        if is_other_work((source.kind.group, source.kind.kind)):
+            return self._is_not_left_alone(obj)
         if source.kind != JOB or is_marked(obj) or _uid(obj) in self._taken or self._protected():
             return False
         text = (
@@ -226,9 +251,21 @@ class Mirror:
         self._settle(obj, Applied(0, REJECTED, error=Rejected(RejectCode.JOBS_UNPROTECTED, text)))
         return True
 
+    def _is_not_left_alone(self, obj: Object) -> bool:
+        if not is_queued(obj) or is_left_alone(obj):
+            return False
+        refusal = not_left_alone(obj)
+        if (uid := _uid(obj)) in self._taken:  # its row stays as it is, so that no result is lost
+            if has_ended(obj.get("status")):
+                return False
+            self._lost.add(uid)
+            refusal = no_longer_left_alone(obj)
+        self._settle(obj, Applied(0, REJECTED, error=refusal))
+        return True
+
     async def _over(self, jobs: Iterable[Object]) -> set[str]:
         """Uids of Jobs that have ended and are not in the store (any more): nothing is begun again."""
-        ended = {_uid(job): job for job in jobs if is_finished(job.get("status"))}
+        ended = {_uid(job): job for job in jobs if _has_ended(job)}
         known = await self._hub.read(mirrored.known_uids, list(ended)) if ended else set()
         over = {uid: job for uid, job in ended.items() if uid not in known}
         self._marks.update((uid, _mark(job)) for uid, job in over.items())
@@ -313,30 +350,21 @@ class Mirror:
                     )
                 except errors.KubeError as refusal:
                     failed.add(_uid(obj))
-                    self._sources.changed.add(_place(source, obj))  # if it is still there
+                    self._sources.changed[_place(source, obj)] = None  # if it is still there
                     log.info("finalizer.failed", name=metadata["name"], error=str(refusal))
 
         await asyncio.gather(*(one(source, obj) for source, obj in loose))
         return failed
 
 
-def _draft(obj: Object, now: dt.datetime) -> Draft | Rejected:
-    """An object as the intake takes it: its uid is the job's or object's own."""
-    try:
-        parsed = parse(obj, strict=False, origin="hub-cluster", lenient_versions=True)
-        created = dt.datetime.fromisoformat(obj["metadata"]["creationTimestamp"])
-        given = draft(parsed, now, origin=Origin.HUB_CLUSTER, uid=_uid(obj), created_at=created)
-        # On the hub cluster only roles that administer queues may write Workloads.
-        return replace(given, may_set_priority=given.is_bare)
-    except Rejected as refusal:
-        return refusal
-    except (KeyError, TypeError, ValueError) as fault:
-        return Rejected(RejectCode.UNREADABLE, f"the object can not be read: {fault!r}"[:500])
-
-
 def _is_loose(source: Source, obj: Object) -> bool:
     """Is this a Job that its hub cluster runs, though it is ours?"""
     return source.kind == JOB and runs_here(obj) and not is_finished(obj.get("status"))
+
+
+def _has_ended(obj: Object) -> bool:
+    of_job = obj["kind"] == JOB.kind
+    return is_finished(obj.get("status")) if of_job else has_ended(obj.get("status"))
 
 
 def _uid(obj: Object) -> str:

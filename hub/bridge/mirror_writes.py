@@ -1,4 +1,4 @@
-"""The requests that write mirrors: each names exactly the object, and the version, that was looked at."""
+"""Requests that write mirrors: each names exactly the observed object and version."""
 
 from hub.bridge import shown
 from hub.bridge.slimming import is_too_large

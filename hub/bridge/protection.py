@@ -1,4 +1,4 @@
-"""What keeps Jobs on the hub cluster from running there, and mirrors from being changed: found by asking.
+"""Tests by dry run whether policies keep Jobs from running on the hub cluster and protect mirrors.
 
 Two Jobs are created by dry run: one that has a queue and no mark, and one that has the mark. What
 the API server makes of them says what is in force there (docs/adr/0012-jobs-on-older-hub-clusters.md):

@@ -1,4 +1,4 @@
-"""What records of a placement look like on the hub cluster: snapshots, bindings, works.
+"""Content of a placement's records on the hub cluster: snapshots, bindings, works.
 
 KubeFleet's names, labels and fields, as far as the hub knows them. A Work names what its cluster is given
 and says how it stands there; the manifests are in the resource snapshots, once for all clusters. What is

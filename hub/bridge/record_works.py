@@ -1,8 +1,9 @@
-"""What a Work on the hub cluster says: what its cluster is given, and how each of that stands there."""
+"""Content of a Work on the hub cluster: the desired objects of its cluster and their states."""
 
 from collections.abc import Sequence
 from typing import Final
 
+from hub.domain.placement.words import bare
 from hub.services.placements.abandon import HELD
 from hub.store.records.works import Work
 from shared import labels
@@ -113,8 +114,8 @@ def _available(work: Work, at: str) -> Json:
 def _drift(each: JsonView) -> Json:
     told = {
         "path": each.get("path"),
-        "valueInHub": each.get("hub"),
-        "valueInMember": each.get("member"),
+        "valueInHub": bare(each.get("hub")),
+        "valueInMember": bare(each.get("member")),
     }
     return {name: value for name, value in told.items() if value is not None}
 

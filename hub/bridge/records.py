@@ -1,4 +1,4 @@
-"""Records of placements on the hub cluster, to be looked at with kubectl and kept equal to the store.
+"""Records of placements on the hub cluster, read-only for kubectl and kept equal to the store.
 
 Level-based: a turn takes some placements of which anything may have changed, makes what their records are
 to say, holds that against the cache by a digest, and writes the difference. What nobody would see is not

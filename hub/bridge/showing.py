@@ -1,4 +1,4 @@
-"""What came by REST is shown on the hub cluster: one mirror for each row, kept equal to it by the hub alone.
+"""Mirrors REST's objects to the hub cluster: one mirror for each row, kept equal to it by the hub alone.
 
 Level-based: a turn takes some uids of which anything may have changed, reads their rows, holds them against
 the cache, and writes the difference. A mirror is written, never read: whoever edits or deletes one finds

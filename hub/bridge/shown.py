@@ -1,4 +1,4 @@
-"""What a mirror looks like: the object of the hub cluster that shows what came by REST. Pure.
+"""Builds a mirror: the object of the hub cluster that shows a REST object. Pure.
 
 It says what its row says, and can do nothing: a Job's is suspended and managed by the hub from its creation
 on, either of which keeps it from running there (docs/explain/exactly-once.md, rule 13).

@@ -1,4 +1,4 @@
-"""Which Jobs of REST are shown on the hub cluster: those of the namespaces that ask for it, as many as may.
+"""Selects the Jobs of REST to mirror to the hub cluster: by namespace, up to the limit.
 
 Jobs come from the feed as they change, and from the store page by page where there was no room for them;
 what has ended makes room for what has not. Nothing here grows beyond the number that may be shown.

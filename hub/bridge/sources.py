@@ -54,7 +54,7 @@ class Sources:
         self._sources: dict[tuple[str, str], Source] = {}
         self._by_uid: dict[str, Place] = {}  # by uid of the object, and of the row that it shows
         self._shows: dict[str, str] = {}  # uid of a mirror: of the hub's row that it shows
-        self.changed: set[Place] = set()
+        self.changed: dict[Place, None] = {}  # in the order in which they changed first
         self.making: set[str] = (
             set()
         )  # Namespaces that the bridge makes: read once the hub knows that
@@ -136,7 +136,7 @@ class Sources:
         if row is not None and row != uid:
             self._by_uid.pop(row, None)
         if place is not None:
-            self.changed.add(place)
+            self.changed[place] = None
             self._wake()
 
     def all_of(self, group: str, kind: str) -> list[Place]:
@@ -150,7 +150,7 @@ class Sources:
 
     def look_at(self, places: Iterable[Place]) -> None:
         """Take these for changed."""
-        self.changed.update(places)
+        self.changed.update(dict.fromkeys(places))
         self._wake()
 
     def _noted(
@@ -167,7 +167,7 @@ class Sources:
             if row:
                 self._shows[uid] = row
                 self._by_uid[row] = place
-            self.changed.add(place)
+            self.changed[place] = None
         self._wake()
 
     def _forget(self, last: Object) -> str:

@@ -1,4 +1,4 @@
-"""The hub cluster is asked whose a token is (TokenReview): by every hub, over a connection of its own.
+"""Verifies tokens with the hub cluster (TokenReview): every hub, over its own connection.
 
 Nothing is written there: a review is an answer and leaves no object.
 """

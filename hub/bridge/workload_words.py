@@ -1,4 +1,4 @@
-"""A Workload object held against its row: what is to be written, and what somebody else has written.
+"""Compares a Workload object with its row: fields to write, and changes by others.
 
 Pure. `spec.active` is taken for a command where the object is of a newer generation than the conditions
 that the bridge wrote; a check's state, where it is neither the row's nor what was written last. Anything

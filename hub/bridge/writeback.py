@@ -16,8 +16,10 @@ from hub.bridge import job_status, object_status
 from hub.bridge.check_conditions import CHECK, answered_outside
 from hub.bridge.events import EventRecorder
 from hub.bridge.kinds import JOB, is_marked
-from hub.bridge.mirror import PLACEMENTS, Mirror, MirrorRefusal
+from hub.bridge.mirror import PLACEMENTS, Mirror
+from hub.bridge.refusals import MirrorRefusal
 from hub.bridge.sources import Place, Source, Sources
+from hub.bridge.work_status import work_writes, works_among
 from hub.domain.workloads.states import State
 from hub.services.context.hub import Hub
 from hub.services.mirror import objects as mirrored
@@ -121,7 +123,15 @@ class Writeback:
         places = self._sources.places(uids)
         jobs = {uid: place for uid, place in places.items() if place[:2] == (JOB.group, JOB.kind)}
         others = {uid: place for uid, place in places.items() if uid not in jobs}
+        facts = await self._hub.read(mirrored.job_facts, works_among(others))
+        works = {uid: (others.pop(uid), fact) for uid, fact in facts.items()}
         writes: list[Write] = []
+        for place, fact in works.values():
+            if (found := self._sources.get(place)) is not None:
+                self._warn_of_refusal(*found)
+                self._say_why_it_waits(*found, fact.row, now)
+                with _alone(place):
+                    writes += work_writes(*found, fact, now)
         for start in range(0, len(jobs), _TOGETHER):
             some = dict(list(jobs.items())[start : start + _TOGETHER])
             writes += await self._jobs(some, now)
@@ -146,8 +156,7 @@ class Writeback:
         self, source: Source, obj: Object, fact: mirrored.JobFacts | None, now: dt.datetime
     ) -> list[Write]:
         refusal = self._mirror.refusals.get(obj["metadata"]["uid"])
-        if refusal is not None:
-            self._events.warn(source, obj, refusal.code, refusal.detail)
+        self._warn_of_refusal(source, obj)
         if fact is None:
             return [] if refusal is None else _refused(source, obj, refusal, now)
         self._say_why_it_waits(source, obj, fact.row, now)
@@ -177,6 +186,10 @@ class Writeback:
         else:
             self._events.explain(source, obj, row.reason, row.message)
 
+    def _warn_of_refusal(self, source: Source, obj: Object) -> None:
+        if refusal := self._mirror.refusals.get(obj["metadata"]["uid"]):
+            self._events.warn(source, obj, refusal.code, refusal.detail)
+
     # --- everything else ------------------------------------------------------------------------
 
     async def _objects(self, places: dict[str, Place], now: dt.datetime) -> list[Write]:
@@ -186,9 +199,7 @@ class Writeback:
             found = self._sources.get(place)
             if found is None:
                 continue
-            if uid in self._mirror.refusals:
-                refusal = self._mirror.refusals[uid]
-                self._events.warn(*found, refusal.code, refusal.detail)
+            self._warn_of_refusal(*found)
             source, obj = found
             if _version(obj) < self._written.get(uid, -1):
                 self._pending.add(

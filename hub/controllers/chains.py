@@ -1,7 +1,7 @@
 """Lets jobs go once those have ended that they wait for, while this process leads.
 
-It follows the feed and knows in memory whom anybody waits for: a job that nobody waits for costs nothing
-here, however many end. A new leader reads that anew, and finds what was left undecided.
+It follows the feed and keeps the awaited jobs in memory: a job without dependents costs nothing here,
+however many end. A new leader reads them again, and finds undecided ones.
 """
 
 import datetime as dt
@@ -15,14 +15,14 @@ from hub.services.context.hub import Hub
 from hub.store.feed import Subscription
 from shared.loop import Loop, Observer, unobserved
 
-EVERY_S: Final = 1.0  # names that are waited for are looked for so often
+EVERY_S: Final = 1.0  # interval of the checks for awaited names
 LEAST_S: Final = 0.05
-PART: Final = 500  # jobs that are asked about at a time
+PART: Final = 500  # jobs in one query
 _FOLLOWED: Final = ("workloads", settle.LINKS)
 
 
 class Chains:
-    """One turn: those that were touched and are waited for. Between transactions others have their turn."""
+    """One turn: the awaited jobs that were touched. Between transactions others have their turn."""
 
     def __init__(self, hub: Hub, term: Callable[[], int], observe: Observer = unobserved) -> None:
         self._hub = hub
@@ -30,7 +30,7 @@ class Chains:
         self._awaited: set[str] = set()
         self._loaded_for = NOT_LEADING  # the term for which that was read
         self._since = (0.0, hub.clock.now())  # when it began to lead: monotonic, and by the clock
-        self._open: set[str] = set()  # to be looked at still
+        self._open: set[str] = set()  # still to be checked
         self._feed: Subscription | None = None
         self.loop = Loop(
             "chains", self.tick, hub.clock, every_s=EVERY_S, least_s=LEAST_S, observe=observe
@@ -64,7 +64,7 @@ class Chains:
         return 0.0 if more else None
 
     def _late(self) -> dt.datetime | None:
-        """Up to when names have been waited for in vain: counted anew by each leader, by no clock's steps."""
+        """The time up to which names were awaited in vain: each leader counts again, without a clock."""
         began, at = self._since
         counted = dt.timedelta(seconds=self._hub.clock.monotonic() - began)
         return at + counted if counted >= PATIENCE else None
@@ -74,8 +74,8 @@ class Chains:
         return {} if change is None else change.keys
 
     async def _look(self, term: int) -> None:
-        """Whom anybody waits for, and which of them were touched."""
-        touched = self._take()  # before it is read: what comes in between is looked at again
+        """The awaited jobs, and those of them that were touched."""
+        touched = self._take()  # before it is read: later changes are checked again
         if self._loaded_for != term:
             self._awaited = set(await self._hub.read(settle.awaited))
             self._open = set(self._awaited)

@@ -26,8 +26,8 @@ class Expiry:
         term = self._term()
         if term == NOT_LEADING:
             return None
-        more = [
-            await self._hub.write(retention.take_step, step, self._hub.settings, term)
-            for step in retention.STEPS
-        ]
-        return 0.0 if any(more) else None
+        more, left = False, retention.STEPS
+        while left:
+            taken = await self._hub.write(retention.take_steps, left, self._hub.settings, term)
+            more, left = more or taken.more, left[taken.steps :]
+        return 0.0 if more else None

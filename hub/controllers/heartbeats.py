@@ -26,7 +26,7 @@ _MASS: Final = 0.5  # more than this share silent at once is no evidence against
 
 
 class SilenceLoop:
-    """One turn: note what was heard, judge silence, take back what does not start."""
+    """One turn: note reports, judge silence, withdraw jobs that do not start."""
 
     def __init__(
         self, hub: Hub, sync: AgentSync, term: Callable[[], int], last_down: LastDown
@@ -176,7 +176,7 @@ class SilenceLoop:
     def _silent(
         self, joined: dict[str, dt.datetime | None], after_s: float
     ) -> dict[str, dt.datetime | None]:
-        """Clusters that have not been heard for `after_s`, counted from the beginning of its term."""
+        """Clusters that have been silent for `after_s`, counted from the beginning of its term."""
         since = self._tenure.since
         limit = self._hub.clock.now() - dt.timedelta(seconds=after_s)
         return {name: at for name, at in joined.items() if max(at or since, since) < limit}

@@ -1,7 +1,7 @@
 """Writes what was decided to the hub's log: a line for each event of the history, while this process leads.
 
-It follows what is committed, a second behind and off the path of jobs, so that no line tells of what was
-not done. A burst is told in part, and how much was left out; the store has all of it.
+It follows commits, a second behind and off the path of jobs, so that no line reports an uncommitted
+change. A burst is logged in part, with the number of omitted lines; the store has all of it.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ class HistoryLog:
         self._hub = hub
         self._term = term
         self._told: NewHistory | None = None
+        self._revision = -1  # of the store, as of the last look: no event comes without another
         self.loop = Loop("history-log", self.tick, hub.clock, every_s=EVERY_S, observe=observe)
 
     async def run(self) -> None:
@@ -40,8 +41,9 @@ class HistoryLog:
             self._told = None
         elif self._told is None:
             self._told = await self._hub.read(history_from_now)
-        else:
+        elif (revision := self._hub.db.revision) != self._revision:
             self._told = await self._hub.read(history_since, self._told, MOST)
+            self._revision = revision
             if self._told.events:
                 await asyncio.to_thread(_tell, self._told.events, self._told.left_out)
         return None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 
 class LastDown:
-    """Each loop notes whom it finds Unhealthy, and none holds that time against a job."""
+    """Each loop notes the Unhealthy members, and none counts that time against a job."""
 
     def __init__(self) -> None:
         self._at: dict[str, dt.datetime] = {}

@@ -1,7 +1,8 @@
 """Asks for the last lines of pods whose job has failed, and keeps them with the job.
 
 One question to the store every few seconds, however many jobs end; a few questions to agents at a time. Of
-a storm of failures those are kept that can be asked for within a minute. It asks where the agent listens.
+a storm of failures only those are kept that can be asked for within a minute. It asks where the agent
+listens.
 """
 
 import asyncio
@@ -20,8 +21,8 @@ from shared.wire.streams_v1 import StreamPart, StreamRequest
 EVERY_S: Final = 2.0
 AT_ONCE: Final = 8
 _TRIES: Final = 3
-_REMEMBERED: Final = 5000  # jobs that were asked about
-_OWN: Final = "last-lines"  # whom its questions are counted for: no principal's id
+_REMEMBERED: Final = 5000  # jobs already asked about
+_OWN: Final = "last-lines"  # budget of its questions: no principal's id
 
 
 class LastLines:

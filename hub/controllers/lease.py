@@ -1,8 +1,8 @@
 """Holds the leader's lease and knows its term; controllers name the term in every transaction.
 
-One hub alone on its store leads at once. Of several the first to ask leads, until it lets go, or until it
-has not renewed for as long as the lease lasts: a process that was paused finds in its next transaction
-that its term has ended.
+One hub alone on its store leads at once. Of several the first to ask leads, until it releases the lease,
+or has not renewed it for its duration: a process that was paused finds in its next transaction that its
+term has ended.
 """
 
 import datetime as dt
@@ -39,7 +39,7 @@ class Lease:
         return self._hub.clock.monotonic() - self._renewed_at > leadership.TTL.total_seconds()
 
     async def start(self) -> int:
-        """Ask for the lease; one hub alone on its store takes it from whoever had it."""
+        """Ask for the lease; one hub alone on its store takes it from any holder."""
         if self._hub.db.shared:
             await self._tick()
         else:
@@ -69,9 +69,9 @@ class Lease:
 class Tenure:
     """Since when this process leads: what happened before may not have been reported to it.
 
-    Made by each loop that judges silence or waiting; told of the term in each turn. The first term counts
-    from when the loop was made, and every one anew after a time without turns: an outage of the database
-    ends no term, and reports came to nobody.
+    Made by each loop that judges silence or waiting; receives the term in each turn. The first term counts
+    from the creation of the loop, and each term again after a time without turns: an outage of the
+    database ends no term, and no reports came meanwhile.
     """
 
     def __init__(self, hub: Hub) -> None:
@@ -86,7 +86,7 @@ class Tenure:
         return since
 
     def begins(self, term: int) -> bool:
-        """Whether another term has begun since the last turn."""
+        """True if another term has begun since the last turn."""
         before, self._term = self._term, term
         now = self._hub.clock.now()
         if before is not None and before != term:

@@ -1,6 +1,6 @@
 """Watches over time: ends workloads that run too long, takes back those whose pods are not ready.
 
-What a hub was away for is not held against pods: the clock of readiness starts when this process leads.
+A hub's own absence does not count against pods: the clock of readiness starts when this process leads.
 """
 
 import datetime as dt
@@ -18,7 +18,7 @@ EVERY_S: Final = 2.0  # at most so late a limit takes effect
 
 
 class Lifetimes:
-    """One turn: one query per rule, a write only where somebody is concerned."""
+    """One turn: one query per rule, a write only for affected jobs."""
 
     def __init__(
         self,

@@ -1,42 +1,34 @@
 """Keeps placements level: follows the feed, looks again at those concerned, writes their status.
 
-Off the dispatch path: turns are at least 200 ms apart, a placement is looked at once per turn however
-much has changed, and one that fails is tried again without holding up the others.
+Off the dispatch path: turns are at least 200 ms apart, a placement is reconciled once per turn however
+much has changed, and a failed one is retried without delaying the others.
 """
 
 import asyncio
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
+from hub.controllers.placement_news import FOLLOWED, PlacementNews
 from hub.domain.fleet.clusters import Cluster
-from hub.services.consent import namespaces as consents
-from hub.services.consent.placed import PlacedNamespaces, name_placed
+from hub.services.consent.placed import name_placed
 from hub.services.context.hub import Hub
 from hub.services.mirror.not_taken import NotTaken
 from hub.services.objects import leave, left_behind
-from hub.services.placements import index
-from hub.services.placements.fleet import read_fleet, read_heartbeats
-from hub.services.placements.index import PlacementIndex
-from hub.services.placements.reported.remembered import Remembered
 from hub.services.placements.reported.reports import take_reports
 from hub.services.placements.staged.index import tell_orphans
 from hub.services.placements.status import reconcile_with_status
-from shared.groups import KUEUE
-from shared.kinds.placement_v1 import PLACEMENT_KINDS
 from shared.loop import Loop
 
 EVERY_S: Final = 10.0
 LEAST_S: Final = 0.2
 MOST_REST_S: Final = 1.0  # after a long turn, so that more reports are taken together
-LEAVING_S: Final = 2.0  # how often members that leave are looked at, at most
+LEAVING_S: Final = 2.0  # minimum interval of checks of leaving members
 _TOGETHER: Final = 32  # placements whose transactions share a commit
-_QUEUES: Final = frozenset({"ClusterQueue", "LocalQueue"})
-_FOLLOWED: Final = ("objects", "workloads", "clusters", "observed")
 log = structlog.get_logger(__name__)
 
 
@@ -65,22 +57,13 @@ class Placements:
         self._hub = hub
         self._promised = promised
         self._term = term
-        self._index = PlacementIndex()
-        self._fleet: dict[str, Cluster] = {}
-        self._silent: set[str] = set()  # members not heard lately
-        self._dirty: set[str] = set()  # to be reconciled
-        self._reported: dict[
-            str, set[str]
-        ] = {}  # by placement, clusters with news of what is there
-        self._standing = Remembered()
+        self._news = PlacementNews(hub, self._not_taken)
         self._failed: dict[str, float] = {}  # until when those that failed are left alone
         self._due: dict[str, dt.datetime] = {}  # when to look at those again that time makes ready
-        self._told: set[str] = set()  # runs of which it was said that their placement is not there
-        self._unread: dict[str, set[str]] = {}  # keys that have changed, by kind
-        self._placed = PlacedNamespaces()
+        self._told: set[str] = set()  # runs with a recorded missing placement
         self._loaded = False
         self._orphans_at = self._leaving_at = 0.0  # when to look for them again
-        self._changes = hub.subscribe(*_FOLLOWED)
+        self._changes = hub.subscribe(*FOLLOWED)
         self.loop = Loop(
             "placements",
             self.tick,
@@ -103,7 +86,7 @@ class Placements:
             self._changes.close()
 
     async def _wake(self) -> None:
-        async for _ in self._hub.subscribe(*_FOLLOWED):
+        async for _ in self._hub.subscribe(*FOLLOWED):
             self.loop.wake()
 
     async def tick(self) -> float | None:
@@ -113,41 +96,30 @@ class Placements:
             self._forget()
             return None
         if not self._loaded:
-            await self._load()
+            await self._news.load()
+            self._loaded = True
         change = self._changes.take()
-        if change is not None:
-            for kind, keys in change.keys.items():
-                self._unread.setdefault(kind, set()).update(keys)
-        if self._unread:  # kept until they could be read
-            await self._follow({kind: frozenset(keys) for kind, keys in self._unread.items()})
-            self._unread.clear()
-        if len(self._index):
-            await self._hear()
-        for each in self._not_taken.take_changed():
-            it = each.resource
-            labels = dict(each.labels)
-            self._dirty |= self._index.concerned(it.group, it.kind, it.namespace, it.name, labels)
-            self._dirty |= {each.of}.intersection(self._index.uids())
+        await self._news.follow({} if change is None else change.keys)
         self._retry_failed()
         self._look_at_due()
         await self._tell_orphans(term)
         await self._let_members_leave(term)
-        batch = sorted(self._dirty | self._reported.keys())[: 4 * _TOGETHER]
+        batch = sorted(self._news.dirty | self._news.reported.keys())[: 4 * _TOGETHER]
         for start in range(0, len(batch), _TOGETHER):
             few = batch[start : start + _TOGETHER]
             await asyncio.gather(*(self._one(uid, term) for uid in few))
         await self._name_namespaces()
-        if batch and (self._dirty or self._reported):
+        if batch and (self._news.dirty or self._news.reported):
             return 0.0
         await self._take_back_orphans(term)
         return self._until_due()
 
     async def _name_namespaces(self) -> None:
         """See that agents report the consent of every namespace in which placements have objects."""
-        whole = not (self._dirty or self._reported)
-        if (needed := self._placed.unnamed(self._fleet, whole=whole)) is not None:
+        whole = not (self._news.dirty or self._news.reported)
+        if (needed := self._news.placed.unnamed(self._news.fleet, whole=whole)) is not None:
             asked = await self._hub.write(name_placed, needed, whole=whole)
-            self._placed.took(asked, whole=whole)
+            self._news.placed.took(asked, whole=whole)
 
     async def _let_members_leave(self, term: int) -> None:
         """Those that are being emptied are forgotten once they are."""
@@ -159,7 +131,7 @@ class Placements:
             await self._hub.write(leave.finish, term)
 
     async def _take_back_orphans(self, term: int) -> None:
-        """All have looked: what clusters that came back hold besides may go."""
+        """All are reconciled: leftovers on clusters that came back may go."""
         now = self._hub.clock.monotonic()
         if self._failed or now < self._orphans_at:
             return
@@ -171,145 +143,31 @@ class Placements:
         """Another hub leads: nothing is remembered, and all is read when this one does."""
         self._changes.take()
         if self._loaded:
-            self._index, self._fleet = PlacementIndex(), {}
-            self._placed, self._standing = PlacedNamespaces(), Remembered()
-            for each in (
-                self._silent,
-                self._dirty,
-                self._reported,
-                self._failed,
-                self._due,
-                self._unread,
-                self._told,
-            ):
+            self._news = PlacementNews(self._hub, self._not_taken)
+            for each in (self._failed, self._due, self._told):
                 each.clear()
             self._loaded = False
-
-    async def _load(self) -> None:
-        for row in await self._hub.read(index.load_placements):
-            self._index.put(row)
-            self._not_taken.recall(row)
-            self._dirty.add(row.uid)
-        self._index.overrides = await self._hub.read(index.load_overrides)
-        for row in await self._hub.read(index.load_runs):
-            self._index.runs.put(row)
-        self._fleet = await self._hub.read(read_fleet)
-        self._placed = PlacedNamespaces(await self._hub.read(consents.load))
-        self._loaded = True
-
-    async def _follow(self, keys: Any) -> None:
-        """Note who is concerned by a change."""
-        if touched := keys.get("objects"):
-            await self._follow_objects(touched)
-        if touched := keys.get("clusters"):
-            await self._follow_clusters(touched)
-        if not len(self._index):
-            return
-        touched = keys.get("workloads")
-        if touched and self._index.selects_jobs():
-            traits = await self._hub.read(index.job_traits, touched)
-            self._dirty |= self._index.of_jobs(traits)
-        if touched := keys.get("observed"):
-            reported = await self._hub.read(index.placements_of_works, touched)
-            for uid, clusters in reported.items():
-                self._reported.setdefault(uid, set()).update(clusters)
-            self._dirty |= self._index.leaving | self._index.awaited(touched)
-            self._dirty |= self._index.comparing(touched)
-
-    async def _follow_objects(self, uids: frozenset[str]) -> None:
-        rows, placed = await self._hub.read(index.object_rows, uids)
-        for uid in uids:
-            row = rows.get(uid)
-            self._dirty |= placed.get(uid, set()) | self._index.watching(uid)
-            staged = self._index.runs.concerned(uid, row)
-            if staged is not None:
-                self._dirty |= staged
-            elif self._index.is_override(uid, row):
-                self._dirty |= set(self._index.uids())
-            elif row is None:
-                self._dirty |= self._of_its_queues(uid)
-                self._placed.put(uid, frozenset())
-                if self._index.drop(uid):  # what it held may be another's now
-                    self._dirty |= {uid} | self._index.unsettled
-            elif row.kind in PLACEMENT_KINDS:
-                selected = self._of_its_queues(uid)
-                if self._index.put(row):
-                    self._dirty |= {uid} | self._index.unsettled
-                    self._dirty |= selected | self._of_its_queues(uid)
-            else:
-                if row.api_group == KUEUE and row.kind in _QUEUES:
-                    self._dirty |= self._index.put_queue(row)
-                self._dirty |= self._index.concerned(
-                    row.api_group, row.kind, row.namespace, row.name, row.labels
-                )
-
-    def _of_its_queues(self, uid: str) -> set[str]:
-        """Placements whose Jobs may be in ClusterQueues that this placement selects."""
-        return self._index.selecting_jobs() if self._index.selects_queues(uid) else set()
-
-    async def _follow_clusters(self, names: frozenset[str]) -> None:
-        """Placements of every cluster follow the fleet; those that miss one try again."""
-        found = await self._hub.read(read_fleet, names)
-        news, returned = False, set[str]()
-        for name in names:
-            old, new = self._fleet.get(name), found.get(name)
-            self._dirty |= self._placed.concerned(old, new)
-            if new is None:
-                self._fleet.pop(name, None)
-            else:
-                self._fleet[name] = new
-            if old is not None and new is not None:
-                self._dirty |= self._index.affected(old, new)
-                if old.down and not new.down:
-                    returned.add(name)
-            news = news or old is None or new is None or _declared(old) != _declared(new)
-        waiting = self._index.unsettled | self._index.awaiting.keys() | self._index.leaving
-        self._dirty |= set(self._index.uids()) if news else waiting
-        self._may_be_picked(returned)
-
-    def _may_be_picked(self, names: set[str]) -> None:
-        """Members are there again: placements look again, save those that have all they want without them."""
-        if names:
-            self._dirty |= {u for u in self._index.uids() if not self._standing.rests(u, names)}
-
-    async def _hear(self) -> None:
-        """Take heartbeats; a member that is heard again may be picked again."""
-        heard = await self._hub.read(read_heartbeats)
-        limit = self._hub.clock.now() - dt.timedelta(
-            seconds=self._hub.settings.scheduling.suspect_after_s
-        )
-        returned = set[str]()
-        for name, at in heard.items():
-            cluster = self._fleet.get(name)
-            if cluster is None or cluster.heartbeat_at == at:
-                continue
-            before = cluster.heartbeat_at
-            self._fleet[name] = replace(cluster, heartbeat_at=at)
-            silent = name in self._silent or before is None or before < limit
-            if silent and at is not None and at >= limit:
-                returned.add(name)
-        self._may_be_picked(returned)
-        self._silent = {name for name, at in heard.items() if at is None or at < limit}
 
     def _retry_failed(self) -> None:
         """Look again at what failed a while ago, though nothing has changed: the fault may have passed."""
         now = self._hub.clock.monotonic()
         due = {uid for uid, until in self._failed.items() if until <= now}
         if due:
-            self._dirty |= due.intersection(self._index.uids())
+            self._news.dirty |= due.intersection(self._news.index.uids())
             self._failed = {u: until for u, until in self._failed.items() if u not in due}
 
     def _look_at_due(self) -> None:
-        """What is of kinds that do not tell counts as ready after a while."""
+        """Objects of kinds without availability count as ready after a while."""
         now = self._hub.clock.now()
         due = {uid for uid, at in self._due.items() if at <= now}
-        self._dirty |= due.intersection(self._index.uids())
+        self._news.dirty |= due.intersection(self._news.index.uids())
         for uid in due:
             del self._due[uid]
+        self._news.dirty |= self._news.awaited.take_due(now)
 
     async def _tell_orphans(self, term: int) -> None:
-        """Runs wait for their placements, and say so; what is odd about one stops nobody else."""
-        orphans = self._index.runs.orphans()
+        """Runs wait for their placements, and show it; a faulty one stops no other."""
+        orphans = self._news.index.runs.orphans()
         fresh = [uid for uid in orphans if uid not in self._told]
         self._told.intersection_update(orphans)
         if fresh:
@@ -320,51 +178,55 @@ class Placements:
                 log.warning("runs not told", fault=f"{type(fault).__name__}: {fault}")
 
     def _until_due(self) -> float | None:
-        if not self._due:
+        times = [*self._due.values(), self._news.awaited.next_at()]
+        first = min((at for at in times if at is not None), default=None)
+        if first is None:
             return None
-        left = (min(self._due.values()) - self._hub.clock.now()).total_seconds()
+        left = (first - self._hub.clock.now()).total_seconds()
         return min(max(0.0, left), EVERY_S)
 
     async def _one(self, uid: str, term: int) -> None:
         """Bring one placement up to date; a fault is its own."""
-        reported = self._reported.pop(uid, set())
-        whole = uid in self._dirty or not self._standing.has(uid)
-        self._dirty.discard(uid)
+        reported = self._news.reported.pop(uid, set())
+        whole = uid in self._news.dirty or not self._news.standing.has(uid)
+        self._news.dirty.discard(uid)
         try:
             if whole or not await self._take_reports(uid, reported, term):
                 await self._reconcile(uid, term)
         except Exception as fault:  # noqa: BLE001 - one placement must not stop the others
             log.warning("placement failed", uid=uid, fault=f"{type(fault).__name__}: {fault}")
-            self._standing.forget(uid)
-            self._index.unsettled.add(uid)
+            self._news.standing.forget(uid)
+            self._news.awaited.put(uid, ())
+            self._news.index.unsettled.add(uid)
             self._failed[uid] = self._hub.clock.monotonic() + EVERY_S
 
     async def _take_reports(self, uid: str, clusters: set[str], term: int) -> bool:
         """Bring the status level with what was reported; False: the placement has to be reconciled."""
-        standing = self._standing.take(uid)
+        standing = self._news.standing.take(uid)
         after = await self._hub.write(take_reports, standing, clusters, term)
-        self._standing.put(uid, after)
+        self._news.standing.put(uid, after)
         return after is not None
 
     async def _reconcile(self, uid: str, term: int) -> None:
-        overrides = frozenset(self._index.overrides)
+        overrides = frozenset(self._news.index.overrides)
         of = self._hub.settings.scheduling
         given = (uid, self._fleet_now(), term, overrides, of.profile, of.suspect_after_s)
-        runs = self._index.runs.of(uid), self._hub.settings.rollouts, self._placed.asked
-        self._standing.forget(uid)
-        refused = self._not_taken.of(self._index.rules_of(uid), uid)
+        runs = self._news.index.runs.of(uid), self._hub.settings.rollouts, self._news.placed.asked
+        self._news.standing.forget(uid)
+        refused = self._not_taken.of(self._news.index.rules_of(uid), uid)
         after = await self._hub.write(reconcile_with_status, *given, *runs, refused)
-        self._standing.put(uid, after.standing)
-        self._index.watch(uid, after.watched)
-        self._placed.put(uid, after.namespaces)
+        self._news.standing.put(uid, after.standing)
+        self._news.index.watch(uid, after.watched)
+        self._news.placed.put(uid, after.namespaces)
+        self._news.awaited.put(uid, after.awaits)
         if after.unsettled:
-            self._index.unsettled.add(uid)
+            self._news.index.unsettled.add(uid)
         else:
-            self._index.unsettled.discard(uid)
+            self._news.index.unsettled.discard(uid)
         if after.leaving:
-            self._index.awaiting[uid] = after.leaving
+            self._news.index.awaiting[uid] = after.leaving
         else:
-            self._index.awaiting.pop(uid, None)
+            self._news.index.awaiting.pop(uid, None)
         if after.at is not None:
             self._due[uid] = after.at
         else:
@@ -375,16 +237,5 @@ class Placements:
         promised = self._promised()
         return {
             name: replace(cluster, reserved=promised[name]) if promised.get(name) else cluster
-            for name, cluster in self._fleet.items()
+            for name, cluster in self._news.fleet.items()
         }
-
-
-def _declared(cluster: Cluster) -> Sequence[Any]:
-    """What decides whether a cluster may be picked, amounts and whether it answers aside."""
-    return (
-        cluster.labels,
-        cluster.taints,
-        cluster.cordoned,
-        cluster.joined,
-        cluster.kinds,
-    )

@@ -1,6 +1,6 @@
-"""Encrypts what is in the store anew when the key has changed, beside everything else, while it leads.
+"""Re-encrypts the store in the background after a key change, on the leader.
 
-Done, it says so in the log: from then on older keys can be taken out of the file.
+At the end it logs that: from then on older keys can be removed from the file.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
-"""Who may do what where: roles bound to people and groups, judged without a clock, a store or a request.
+"""Authorization: roles bound to people and groups, evaluated without a clock, a store or a request.
 
 A binding gives a role to users and groups, in some namespaces or in all, for jobs of some LocalQueues or
-of all. What nobody was given is refused. What somebody may not see is absent for them; what they see and
-may not change is refused.
+of all. A right that nobody granted is refused. An object that a user may not see is absent for that user;
+a change of a visible object without the right is refused.
 
     Viewer                 looks at jobs, queues, objects, placements, drift and events
     Submitter              also hands in jobs, and changes and ends those of their own
@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-UNKNOWN: Final = "unknown"  # the owner of what nobody says whose it is
+UNKNOWN: Final = "unknown"  # the owner of work without a known submitter
 
 
 class Role(StrEnum):
-    """What somebody is bound to; each may what those before it may."""
+    """The role of a binding; each role includes the rights of those before it."""
 
     VIEWER = "viewer"
     SUBMITTER = "submitter"
@@ -31,7 +31,7 @@ class Role(StrEnum):
 
 
 class Verb(StrEnum):
-    """What is done; to end something is to change it."""
+    """The verb of a request; to end an object is to change it."""
 
     GET = "get"
     CREATE = "create"
@@ -39,7 +39,7 @@ class Verb(StrEnum):
 
 
 class Noun(StrEnum):
-    """What it is done to."""
+    """The kind that a request acts on."""
 
     JOBS = "jobs"
     QUEUES = "queues"
@@ -63,7 +63,8 @@ VERBS: Final[Mapping[str, Verb]] = {
         Verb.CHANGE,
     ),
     **dict.fromkeys(
-        ("stop", "resume", "cordon", "uncordon", "drain", "fence", "bind", "revoke"), Verb.CHANGE
+        ("stop", "resume", "suspend", "cordon", "uncordon", "drain", "fence", "bind", "revoke"),
+        Verb.CHANGE,
     ),
 }
 KINDS: Final[Mapping[str, Noun]] = {
@@ -71,6 +72,8 @@ KINDS: Final[Mapping[str, Noun]] = {
     **{kind.value.removesuffix("s"): kind for kind in Noun},
     "workloads": Noun.JOBS,
     "workload": Noun.JOBS,
+    "cronjobs": Noun.JOBS,  # with a queue: the others are objects that an administrator places
+    "cronjob": Noun.JOBS,
     "logs": Noun.JOBS,
     "pods": Noun.JOBS,
     "localqueues": Noun.QUEUES,
@@ -104,7 +107,7 @@ _MAY: Final[Mapping[Role, frozenset[tuple[Verb, Noun]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class VerifiedIdentity:
-    """Who somebody is, as whoever verified it says: a name, and the groups they are in."""
+    """A verified identity: a name, and its groups."""
 
     name: str
     groups: frozenset[str] = frozenset()
@@ -125,20 +128,20 @@ class RoleBinding:
     priority_classes: frozenset[str] | None = None
 
     def is_for(self, who: VerifiedIdentity) -> bool:
-        """Whether it gives `who` its role. Names are compared exactly."""
+        """True if the binding gives `who` its role. Names are compared exactly."""
         return who.name in self.users or not self.groups.isdisjoint(who.groups)
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Part of what there is. None: all namespaces, queues. `owner`: only what is theirs; "": anybody's."""
+    """A part of the store. None: all namespaces, queues. `owner`: only one user's; "": all."""
 
     namespaces: frozenset[str] | None = None
     queues: frozenset[str] | None = None
     owner: str = ""
 
     def holds(self, namespace: str, queue: str = "", owner: str = "") -> bool:
-        """Whether something of that namespace, LocalQueue and owner is in it."""
+        """True if an object of that namespace, LocalQueue and owner is in it."""
         return (
             (self.namespaces is None or namespace in self.namespaces)
             and (self.queues is None or queue in self.queues)
@@ -148,28 +151,28 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one request may see, and of that what it may do what it asks to."""
+    """The objects that one request may see, and those of them that it may act on."""
 
     sees: tuple[Area, ...] = (Area(),)
     may: tuple[Area, ...] = (Area(),)
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is left out."""
+        """True if it excludes nothing."""
         return EVERYWHERE in self.sees and EVERYWHERE in self.may
 
     def shows(self, namespace: str, queue: str = "", owner: str = "") -> bool:
-        """Whether it is there at all, for whoever asks."""
+        """True if the object exists for the caller."""
         return any(area.holds(namespace, queue, owner) for area in self.sees)
 
     def shows_all(self, namespace: str) -> bool:
-        """Whether all that is in a namespace is there, whatever its queue and whoever owns it."""
+        """True if the caller sees every object of a namespace, whatever its queue and owner."""
         return any(
             area.queues is None and not area.owner and area.holds(namespace) for area in self.sees
         )
 
     def allows(self, namespace: str, queue: str = "", owner: str = "") -> bool:
-        """Whether what is asked may be done to it."""
+        """True if the requested verb is allowed on it."""
         return any(area.holds(namespace, queue, owner) for area in self.may)
 
 
@@ -188,13 +191,13 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """All that somebody was given; nothing is refused that one of their grants allows."""
+    """All grants of a principal; a request is allowed if one of them allows it."""
 
     name: str = ""
     grants: tuple[Grant, ...] = field(default=())
 
     def areas(self, verb: Verb, kind: Noun) -> tuple[Area, ...]:
-        """Where `verb` may be done to `kind`: () is nowhere."""
+        """The namespaces in which `verb` is allowed on `kind`; () is nowhere."""
         found: list[Area] = []
         for grant in self.grants:
             area = grant.area
@@ -209,14 +212,14 @@ class Rights:
         return tuple(dict.fromkeys(found))
 
     def scope(self, verb: Verb, kind: Noun) -> Scope:
-        """What a request that does `verb` to `kind` works in."""
+        """The scope of a request that does `verb` to `kind`."""
         may = self.areas(verb, kind)
         return Scope(tuple(dict.fromkeys((*self.areas(Verb.GET, kind), *may))), may)
 
     def allows(
         self, verb: Verb, kind: Noun, namespace: str = "", queue: str = "", owner: str = ""
     ) -> bool:
-        """Whether `verb` may be done to `kind` there. Without a namespace: anywhere at all."""
+        """True if `verb` is allowed on `kind` there. Without a namespace: anywhere at all."""
         areas = self.areas(verb, kind)
         if not namespace:
             return bool(areas)
@@ -250,18 +253,18 @@ _ORDER: Final = tuple(Role)
 
 
 def least(verb: Verb, kind: Noun) -> Role:
-    """The smallest role that may do `verb` to `kind`, be it to one's own alone; see `is_of_namespaces`."""
+    """The smallest role that allows `verb` on `kind`, at least on own objects; see `is_of_namespaces`."""
     own = Role.SUBMITTER if (verb, kind) == _OWN else Role.CLUSTER_ADMINISTRATOR
     return min((own, *(r for r in Role if (verb, kind) in _MAY[r])), key=_ORDER.index)
 
 
 def is_of_namespaces(kind: Noun) -> bool:
-    """Whether a role in some namespaces is enough for it."""
+    """True if a role in some namespaces is enough for it."""
     return kind in _NAMESPACED
 
 
 def rights_of(who: VerifiedIdentity, bindings: Iterable[RoleBinding]) -> Rights:
-    """What somebody may do: a verified identity becomes a principal with rights here, and nowhere else."""
+    """The rights of a user: a verified identity becomes a principal with rights here, and nowhere else."""
     return Rights(
         who.name,
         tuple(
@@ -278,7 +281,7 @@ def unenforceable(
     queues: Collection[str] | None,
     priority_classes: Collection[str] | None = None,
 ) -> str:
-    """Why a binding could not be kept to; "" where it can."""
+    """The reason why a binding is invalid; "" if it is valid."""
     if priority_classes is not None and role not in (Role.SUBMITTER, Role.BATCH_ADMINISTRATOR):
         return "only submitters and batch administrators are bound to priority classes: leave them out"
     if role == Role.CLUSTER_ADMINISTRATOR and (namespaces is not None or queues is not None):

@@ -1,11 +1,11 @@
-"""What a cycle decides, as values: placements and refusals, each with its reasons in numbers.
+"""Decisions of a cycle, as values: placements and rejections, each with its reasons in numbers.
 
 A service carries a plan out; whatever has changed meanwhile is dropped there, never merged.
 """
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -14,12 +14,12 @@ from hub.domain.quota.declared import FlavorResource, Usage
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload
 from hub.domain.workloads.apply_options import ApplyOptions
 from shared import quantity
-from shared.documents import Json
+from shared.documents import Json, JsonView
 from shared.resources import Toleration
 
 
 class Reason(StrEnum):
-    """Why a workload waits. The first group are Kueue's names."""
+    """The reason why a workload waits. The first group are Kueue's names."""
 
     NO_MATCHING_FLAVOR = "NoMatchingFlavor"
     EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
@@ -33,7 +33,7 @@ class Reason(StrEnum):
     NAMESPACE_MISMATCH = "NamespaceMismatch"
     UNREADABLE = "Unreadable"  # what the hub holds of it can not be used: set aside
     PENDING_EVALUATION = "PendingEvaluation"
-    QUOTA_RESERVED = "QuotaReserved"  # it waits no more: quota is charged
+    QUOTA_RESERVED = "QuotaReserved"  # it no longer waits: quota is charged
     WAITING_FOR_VICTIMS = "WaitingForPreemptedWorkloads"
     WAITING_FOR_PODS_READY = "WaitingForPodsReady"
     REQUEUE_BACK_OFF = "RequeueBackOff"  # evicted: not considered before its time
@@ -44,7 +44,7 @@ class Reason(StrEnum):
     NOT_CONSIDERED = "NotConsidered"  # its turn did not come
 
 
-# Which of several reasons is said: the higher.
+# Precedence of reasons: the higher one is shown.
 SEVERITY: Mapping[Reason, int] = {
     Reason.NO_CLUSTER_FITS: 1,
     Reason.NO_CLUSTER_MATCHES: 2,
@@ -95,29 +95,47 @@ class Assignment:
         return told | {"reduced": True} if self.reduced else told
 
     def additions(self) -> ApplyOptions:
-        """What flavors add to the pods: node selector and tolerations (a Job has one pod set)."""
+        """What flavors add to the pods: node selector and tolerations, of each pod set where there are more.
+
+        A Job has one.
+        """
+        first, *more = self.pod_sets
         return ApplyOptions(
-            parallelism=self.pod_sets[0].count if self.reduced else None,
-            node_selector={k: v for p in self.pod_sets for k, v in p.labels},
-            tolerations=tuple(
-                {
-                    key: value
-                    for key, value in (
-                        ("key", t.key),
-                        ("operator", t.operator),
-                        ("value", t.value),
-                        ("effect", t.effect),
-                        ("tolerationSeconds", t.seconds),
-                    )
-                    if value not in ("", None)
+            parallelism=first.count if self.reduced else None,
+            node_selector={} if more else dict(first.labels),
+            tolerations=() if more else _written(first.tolerations),
+            pod_sets={
+                each.name: {
+                    "node_selector": dict(each.labels),
+                    "tolerations": list(_written(each.tolerations)),
                 }
-                for t in dict.fromkeys(t for p in self.pod_sets for t in p.tolerations)
-            ),
+                for each in self.pod_sets
+            }
+            if more
+            else {},
         )
 
 
+def _written(tolerations: Sequence[Toleration]) -> tuple[JsonView, ...]:
+    """Tolerations as a pod spec has them, each once."""
+    return tuple(
+        {
+            key: value
+            for key, value in (
+                ("key", t.key),
+                ("operator", t.operator),
+                ("value", t.value),
+                ("effect", t.effect),
+                ("tolerationSeconds", t.seconds),
+            )
+            if value not in ("", None)
+        }
+        for t in dict.fromkeys(tolerations)
+    )
+
+
 class LeftOut(StrEnum):
-    """Why a placement was not written: what it was decided of is no longer so. It is decided anew."""
+    """The reason why a placement was not written: its evidence has changed. The cycle decides it again."""
 
     GONE = "Gone"  # the workload was deleted
     MOVED = "Moved"  # it is in another state, or of another epoch
@@ -142,7 +160,7 @@ class TermScore(NamedTuple):
 
 
 class Score(NamedTuple):
-    """How one cluster stood when the decision fell."""
+    """The state of one cluster when the decision was made."""
 
     cluster: str
     score: int
@@ -153,7 +171,7 @@ class Score(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """Why one cluster may not take a workload, or has no room for it. `rule` names the filter."""
+    """The reason why one cluster may not take a workload, or has no room for it. `rule` names the filter."""
 
     rule: str
     reason: str
@@ -162,7 +180,7 @@ class Rejection(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What was found of one cluster that was not picked."""
+    """The finding about one cluster that was not picked."""
 
     cluster: str
     rejection: Rejection
@@ -182,14 +200,16 @@ class Placement(NamedTuple):
     rejected: tuple[Verdict, ...]  # clusters that did not compete, at most `VERDICTS`
     others: int  # clusters that did, beyond those listed
     generation: int = 0  # of the manifest that was decided on
+    nodes: tuple[str, ...] = ()  # on which room was kept for it: others left them for it
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
     """Quota that does not suffice, in numbers.
 
-    `used` of `limit` is the queue's own room; in a `cohort` what the queue could have of it, and how
-    much of that is gone, whoever took it. `bounded`: by the queue's borrowingLimit, whatever the cohort has.
+    `used` of `limit` is the queue's own quota; in a `cohort`, the quota that the queue could use there,
+    and the used part of it, by any queue. `bounded`: by the queue's borrowingLimit, whatever the cohort
+    has.
     """
 
     of: FlavorResource
@@ -201,8 +221,13 @@ class Shortage:
 
     @property
     def missing(self) -> int:
-        """What has to be released or added; where more is used than there is, all that is too much too."""
+        """The amount to release or add; if more is used than exists, the whole excess counts too."""
         return max(0, self.asked - (self.limit - self.used))
+
+    @property
+    def is_beyond(self) -> bool:
+        """Is more asked than there would be if nothing were used?"""
+        return self.asked > self.limit
 
     def __str__(self) -> str:
         def say(amount: int) -> str:
@@ -211,6 +236,11 @@ class Shortage:
         room = f" in cohort {self.cohort}" if self.cohort else ""
         if self.bounded:
             room = ", which is nominalQuota and borrowingLimit together"
+        if self.is_beyond:
+            return (
+                f"{self.of.resource} of flavor {self.of.flavor}: {say(self.asked)} asked, at most "
+                f"{say(self.limit)}{room}, {say(self.asked - self.limit)} more needed"
+            )
         needed = f"{say(self.missing)} more needed" if self.missing else "which is enough by now"
         return (
             f"{self.of.resource} of flavor {self.of.flavor}: {say(self.asked)} asked, "
@@ -225,7 +255,7 @@ class Miss:
     cluster: str
     pod_set: str
     missing: Mapping[str, int] = field(default_factory=dict)
-    pods: int = 0  # of the pod set's count, so many would fit
+    pods: int = 0  # number of pods of the pod set that would fit
     count: int = 1
     growing: bool = False  # nodes that pools may still add are counted
 
@@ -241,7 +271,7 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why equal workloads wait. A cycle refuses a demand once, however many stand behind it."""
+    """The reason why equal workloads wait. A cycle refuses a demand once, however many stand behind it."""
 
     demand: str
     queue: str
@@ -252,6 +282,13 @@ class Refusal:
     nearest: Miss | None = None
     head: str = ""  # BehindHead: uid of the workload that waits first
     retry_at: dt.datetime | None = None  # when time alone may change it
+    never: bool = False  # it lacks quota, and no member could ever hold it
+
+
+def aside_from_quota(refusal: Refusal, reason: Reason, why: str) -> Refusal:
+    """Of a demand that lacks quota and that no member could ever hold: the latter decides."""
+    message = f"no member could ever hold it: {why}; in addition, {refusal.message}"
+    return replace(refusal, reason=reason, message=message, never=True)
 
 
 def behind(demand: str, queue: str, head: str) -> Refusal:
@@ -274,12 +311,13 @@ class Nominated(NamedTuple):
     uid: str
     cluster: str
     assignment: Assignment
-    victims: tuple[str, ...]  # uids, of all cycles that were looked at
+    victims: tuple[str, ...]  # uids, of all evaluated cycles
     message: str
-    new: bool  # somebody was told to go for it in this cycle
+    new: bool  # a victim was evicted for it in this cycle
     who: PendingWorkload | None = None  # as the cycle saw it
     round: int = 0  # in which it had its turn
     at: int = 0  # how many placements of the plan were decided before its turn
+    nodes: tuple[str, ...] = ()  # of the cluster, by name: those on which its room is kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,7 +328,7 @@ class Plan:
     refusals: tuple[Refusal, ...]
     evictions: tuple[Eviction, ...] = ()
     nominated: tuple[Nominated, ...] = ()
-    notes: tuple[str, ...] = ()  # properties that did not parse, and the like
+    notes: tuple[str, ...] = ()  # properties that did not parse, claims left out
     rounds: tuple[
         int, ...
     ] = ()  # of shared queues: how many placements were decided before each began

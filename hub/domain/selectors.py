@@ -95,7 +95,7 @@ class PropertyExpression:
     text: str
 
     def holds(self, measured: Decimal | str | None) -> bool:
-        """Does `measured` satisfy it? What is missing satisfies nothing, and a text is equal or not."""
+        """Does `measured` satisfy it? A missing value satisfies nothing, and a text is equal or not."""
         if measured is None:
             return False
         if isinstance(measured, str) or isinstance(self.value, str):

@@ -1,4 +1,4 @@
-"""Who did what: one row per administrative verb, in the verb's own transaction."""
+"""The audit: one row per administrative verb, in the verb's own transaction."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from hub.store.tables import audit
 from hub.store.transaction import Identified, Transaction
 from shared.documents import Json
 
-About = tuple[str, str, str]  # kind, namespace and name; "" where there is none
+About = tuple[str, str, str]  # kind, namespace and name; "" if absent
 _ADD: Final = Bulk.insert(audit, without=frozenset({"id"}))
 
 
 def note(tx: Transaction, principal: str, verb: str, row: Identified, outcome: str = "ok") -> None:
-    """Write down what somebody did to a workload."""
+    """Record an action of a user on a workload."""
     add(tx, principal, verb, f"{row.kind} {row.namespace}/{row.name} {row.uid}", outcome)
 
 
@@ -57,7 +57,7 @@ def _row(
 
 
 def came_by(via: str) -> str:
-    """What an outcome ends with where people came by something else than the API: `(web)`."""
+    """The end of an outcome for users who did not come by the API: `(web)`."""
     return f"({via})" if via else ""
 
 
@@ -79,7 +79,7 @@ def list_entries(
     before: int = 0,
     limit: int = 100,
 ) -> list[AuditEntry]:
-    """The newest entries (older than id `before`) that whoever asks may see, newest first.
+    """The newest entries (older than id `before`) that the caller may see, newest first.
 
     `filters`: principal, verb, kind, namespace, exact. Rows of releases that did not write down the last
     two apart are found by their words.

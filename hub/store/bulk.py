@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Connection, Dialect, Table, bindparam
 from sqlalchemy.sql.dml import Delete, Insert, Update
 
-from hub.store import driver
+from hub.store import dialect as spelled, driver
 from shared.documents import JsonView
 
 Convert = Callable[[Any], Any] | None
@@ -97,6 +97,45 @@ class Bulk:
                 ],
             )
         return self._compiled[dialect]
+
+
+class Upsert:
+    """INSERT of all columns of `table`; a row with the same `keys` takes the new values, but keeps `kept`."""
+
+    def __init__(
+        self,
+        table: Table,
+        keys: Sequence[str],
+        *,
+        kept: Sequence[str] = (),
+        defaults: JsonView | None = None,
+    ) -> None:
+        self._table = table
+        self._keys = tuple(keys)
+        self._kept = frozenset((*keys, *kept))
+        self._defaults = defaults
+        self._bulk: dict[str, Bulk] = {}  # by the name of the dialect, which spells conflicts
+
+    def run(self, conn: Connection, rows: Sequence[JsonView]) -> int:
+        """Execute for every row, as `Bulk.run` does."""
+        name = conn.dialect.name
+        if name not in self._bulk:
+            self._bulk[name] = Bulk(self._statement(conn), self._defaults)
+        return self._bulk[name].run(conn, rows)
+
+    def _statement(self, conn: Connection) -> Insert:
+        columns = self._table.columns
+        statement = spelled.insert(conn, self._table).values(
+            {column.name: bindparam(column.name, type_=column.type) for column in columns}
+        )
+        return statement.on_conflict_do_update(
+            index_elements=list(self._keys),
+            set_={
+                column.name: statement.excluded[column.name]
+                for column in columns
+                if column.name not in self._kept
+            },
+        )
 
 
 def _converted(values: list[Any], convert: Convert) -> list[Any]:

@@ -1,14 +1,15 @@
 """The durable change feed: one row per transaction and kind, revisions without holes.
 
-Revisions are taken last in the transaction by whoever writes, alone: commit order is revision order.
+The writer takes its revision last in the transaction, alone: commit order is revision order.
 """
 
 import datetime as dt
+import functools
 import math
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import bindparam, delete, func, select
 
 from hub.store import events
 from hub.store.bulk import Bulk
@@ -20,6 +21,8 @@ from hub.store.transaction import Transaction
 
 _ADD: Final = Bulk.insert(changes)
 _NEWEST: Final = Prepared(select(func.max(changes.c.revision)))
+_AFTER: Final = changes.c.revision > bindparam("revision")
+_KEPT: Final = Prepared(select(func.count(changes.c.revision.distinct())).where(_AFTER))
 
 
 def last_revision(tx: Transaction) -> int:
@@ -83,22 +86,24 @@ def touched_since(tx: Transaction, revision: int, kinds: Collection[str]) -> dic
     of these commits are no longer kept: after a jump of the clock, retention takes newer rows than it should,
     and leaves a hole where the clock was behind. Revisions are dense, so their number shows it.
     """
-    of_them = select(
-        func.count(changes.c.revision.distinct()), func.max(changes.c.revision)
-    ).where(changes.c.revision > revision)
-    kept, newest = tx.conn.execute(of_them).one()
-    needed = (newest or revision) - revision
+    needed = max(last_revision(tx) - revision, 0)
+    kept = _KEPT.scalar(tx.conn, revision=revision) if needed else 0
     if kept != needed:
         raise FeedTrimmed(
             f"{kept} of {needed} revisions after {revision} are kept, and all are needed"
         )
-    query = select(changes.c.kind, changes.c["keys"]).where(
-        changes.c.revision > revision, changes.c.kind.in_(kinds)
-    )
     found: dict[str, set[str]] = {kind: set(tx.earlier.get(kind, ())) for kind in kinds}
-    for kind, keys in tx.conn.execute(query):
-        found[kind].update(keys)
+    if needed:
+        for kind, keys in _of_kinds(frozenset(kinds)).rows(tx.conn, revision=revision):
+            found[kind].update(keys)
     return {kind: keys for kind, keys in found.items() if keys}
+
+
+@functools.lru_cache(maxsize=16)
+def _of_kinds(kinds: frozenset[str]) -> Prepared:
+    """The keys of some kinds that were touched after a revision."""
+    touched = select(changes.c.kind, changes.c["keys"])
+    return Prepared(touched.where(_AFTER, changes.c.kind.in_(sorted(kinds))))
 
 
 def seal(tx: Transaction, revision: int) -> Change | None:

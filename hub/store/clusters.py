@@ -168,7 +168,7 @@ def set_capacity(
 def get_capacities(
     tx: Transaction, names: Iterable[str] | None = None
 ) -> dict[str, tuple[bytes, dt.datetime]]:
-    """What members last reported: name → (agent_v1.Capacity as JSON, when)."""
+    """Last reports of members: name → (agent_v1.Capacity as JSON, when)."""
     rows = _EVERY_CAPACITY.rows(tx.conn) if names is None else _CAPACITY_OF.rows(tx.conn, names)
     return {name: (capacity, at) for name, capacity, at in rows}
 

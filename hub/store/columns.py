@@ -125,7 +125,7 @@ class StateColumn(TypeDecorator[State]):
 
 
 class WithdrawColumn(TypeDecorator[WithdrawTo]):
-    """What follows once a workload has been taken back, likewise."""
+    """The next state after a withdrawal, likewise."""
 
     impl = String
     cache_ok = True
@@ -135,7 +135,7 @@ class WithdrawColumn(TypeDecorator[WithdrawTo]):
 
 
 class EndConditionColumn(TypeDecorator[EndCondition]):
-    """How a job that another waits for must end, likewise."""
+    """The required end of a dependency, likewise."""
 
     impl = String
     cache_ok = True
@@ -145,7 +145,7 @@ class EndConditionColumn(TypeDecorator[EndCondition]):
 
 
 class LinkColumn(TypeDecorator[LinkState]):
-    """How a dependency stands, likewise."""
+    """The state of a dependency, likewise."""
 
     impl = String
     cache_ok = True

@@ -1,8 +1,8 @@
-"""Which older hubs may go on beside a newer schema: written into the database, read by those hubs.
+"""Older hubs that may run on a newer schema: written into the database, read by those hubs.
 
 A schema changes in two steps. A release that *expands* it adds what hubs of the release before neither
 read nor miss, and says so: they run on, and start again, beside the new ones. A later release *contracts*
-it, once no hub of before is left. The database itself keeps which of the two was done last, for an older
+it, once no earlier hub is left. The database itself keeps which of the two was done last, for an older
 hub can not know it.
 """
 

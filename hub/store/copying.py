@@ -54,7 +54,7 @@ _WITHOUT_LOG = b"\x01\x01"  # the write and read versions in the header of a fil
 
 @contextmanager
 def looking(path: Path) -> Iterator[Connection]:
-    """A file that nobody writes, and that is not changed by being read. Raises UnusableDatabase."""
+    """An immutable file that reading does not change. Raises UnusableDatabase."""
     engine = create_engine(
         "sqlite://",
         creator=lambda: sqlite3.connect(
@@ -121,7 +121,7 @@ def empty(conn: Connection) -> None:
 
 
 def counts(conn: Connection) -> dict[str, int]:
-    """How many rows each table has."""
+    """The number of rows of each table."""
     return {table.name: survey.count(conn, table) for table in metadata.sorted_tables}
 
 
@@ -133,7 +133,7 @@ def describe(path: Path, about: dict[str, str]) -> None:
 
 
 def description(path: Path) -> dict[str, str]:
-    """What a backup says of itself; empty for a copy that somebody else made. Raises UnusableDatabase."""
+    """A backup's own description; empty for a copy made by other tools. Raises UnusableDatabase."""
     try:
         with closing(
             sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
@@ -195,7 +195,7 @@ def _raw(column: Column[object]) -> TypeEngine[object] | LargeBinary:
 
 
 def _is_json(column: Column[object]) -> bool:
-    """Or encrypted: nobody needs the key for a copy."""
+    """Or encrypted: a copy needs no key."""
     return isinstance(column.type, JsonColumn | OptionsColumn | SealedColumn)
 
 

@@ -1,6 +1,6 @@
-"""Dependencies between jobs: who waits for whom, bound to uids, found by whom they wait for.
+"""Dependencies between jobs, bound to uids, found by the awaited job.
 
-What is decided of one is decided once. The table enters the feed as `DEPENDENCIES`, by the uid of the job
+A decision about one is made once. The table enters the feed as `DEPENDENCIES`, by the uid of the job
 that waits.
 """
 
@@ -17,6 +17,7 @@ from hub.store.lookup import Among, Lookup
 from hub.store.records.dependencies import Awaited, ChainLink, Dependency, Neighbour, Unbound
 from hub.store.tables import dependencies, workloads
 from hub.store.transaction import Transaction
+from hub.store.workloads import BARE
 
 DEPENDENCIES: Final = "dependencies"  # in the feed
 _OPEN: Final = dependencies.c.state == LinkState.WAITING.value
@@ -52,14 +53,14 @@ _STATES: Final = Lookup(
 
 
 def _walk(among: Among) -> Select[tuple[str, str, str, str]]:
-    """Whom jobs wait for, and whom those wait for, to the end: each link once."""
+    """Dependencies of jobs, and their dependencies, to the end: each link once."""
     d, w = dependencies.c, workloads.c
     whom = case((d.on_uid != "", d.on_uid), else_=func.coalesce(w.uid, ""))
     holds = and_(
         d.on_uid == "",
         w.namespace == d.namespace,
         w.name == d.on_name,
-        w.kind == "Job",
+        w.kind != BARE,
         w.live.is_(True),
     )
     link = select(d.uid, d.namespace, d.on_name, whom.label("on_uid"))
@@ -115,7 +116,7 @@ def decide(tx: Transaction, rows: Sequence[Dependency]) -> None:
 
 
 def bind(tx: Transaction, rows: Sequence[Unbound]) -> None:
-    """Names that waited for somebody are bound to who has them now."""
+    """Bind awaited names to their present holders."""
     if rows:
         _BIND.run(
             tx.conn,
@@ -133,35 +134,35 @@ def of_jobs(tx: Transaction, uids: Iterable[str]) -> dict[str, list[Dependency]]
 
 
 def chains_of(tx: Transaction, uids: Iterable[str], limit: int) -> list[ChainLink]:
-    """What these jobs wait for, and whoever they wait for, and so on: at most `limit` links, each once."""
+    """The dependencies of these jobs, and theirs, and so on: at most `limit` links, each once."""
     return [ChainLink._make(row) for row in _WALK.rows(tx.conn, uids, most=limit)]
 
 
 def waiting_for_names(tx: Transaction, names: Iterable[tuple[str, str]]) -> list[Dependency]:
-    """Those that wait for somebody to come by one of these (namespace, name)s."""
+    """Those that wait for a job of one of these (namespace, name)s."""
     return [Dependency._make(row) for row in _NAMED.rows(tx.conn, names)]
 
 
 def awaited(tx: Transaction) -> frozenset[str]:
-    """Whom anybody waits for, by uid; "" among them where some wait for a name."""
+    """The awaited jobs, by uid; "" among them if a name is awaited."""
     query = select(dependencies.c.on_uid).where(_OPEN).distinct()
     return frozenset(tx.conn.execute(query).scalars())
 
 
 def waits_for_names(tx: Transaction) -> bool:
-    """Whether anybody waits for a name that nobody had."""
+    """True if a name without a job is awaited."""
     query = select(dependencies.c.uid).where(_OPEN, dependencies.c.on_uid == "").limit(1)
     return tx.conn.execute(query).scalar() is not None
 
 
 def awaited_by(tx: Transaction, uids: Iterable[str]) -> frozenset[str]:
-    """Whom these jobs wait for."""
+    """The dependencies of these jobs."""
     rows = map(Dependency._make, _OF.rows(tx.conn, uids))
     return frozenset(row.on_uid for row in rows if row.state is LinkState.WAITING)
 
 
 def states(tx: Transaction, uids: Iterable[str]) -> dict[str, Awaited]:
-    """How jobs stand, by uid; who is not there any more is left out."""
+    """The states of jobs, by uid; absent ones are left out."""
     return {row[0]: Awaited._make(row) for row in _STATES.rows(tx.conn, uids)}
 
 
@@ -171,14 +172,12 @@ def waiting_on(tx: Transaction, uids: Iterable[str], limit: int) -> list[Depende
 
 
 def come(tx: Transaction, limit: int, late: dt.datetime | None) -> list[Unbound]:
-    """Names that somebody waited for and that a Job has now, or that nobody took in time.
+    """Awaited names that a Job has now, or whose time is over.
 
-    `late`: time is over for those that were waited for until then; None: for none.
+    `late`: those awaited since before it are given up; None: for none.
     """
     d, w = dependencies.c, workloads.c
-    holds = and_(
-        w.namespace == d.namespace, w.name == d.on_name, w.kind == "Job", w.live.is_(True)
-    )
+    holds = and_(w.namespace == d.namespace, w.name == d.on_name, w.kind != BARE, w.live.is_(True))
     over = false() if late is None else d.until <= min(late, tx.now)
     query = (
         select(d.uid, d.on_name, d.namespace, d.until, func.coalesce(w.uid, ""))
@@ -190,7 +189,7 @@ def come(tx: Transaction, limit: int, late: dt.datetime | None) -> list[Unbound]
 
 
 def before(tx: Transaction, uid: str) -> list[Neighbour]:
-    """Whom a job waits or waited for, by name."""
+    """The dependencies of a job, by name."""
     query = (
         select(_D.on_uid, _D.on_name, *_LINK)
         .select_from(dependencies.outerjoin(workloads, _W.uid == _D.on_uid))
@@ -201,7 +200,7 @@ def before(tx: Transaction, uid: str) -> list[Neighbour]:
 
 
 def after(tx: Transaction, uid: str, limit: int) -> list[Neighbour]:
-    """Who waits or waited for a job: at most `limit` of them, by uid."""
+    """The dependents of a job: at most `limit` of them, by uid."""
     query = (
         select(_D.uid, _W.name, *_LINK)
         .select_from(dependencies.join(workloads, _W.uid == _D.uid))

@@ -29,7 +29,7 @@ _MARK: Final = Bulk(
 
 
 def jobs_in(tx: Transaction, states: Iterable[State]) -> list[DoubtedJob]:
-    """Jobs in these states, whoever runs none of them left out."""
+    """Jobs in these states, bare Workloads left out."""
     c = workloads.c
     columns = (c.uid, c.epoch, type_coerce(c.state, StateColumn))
     query = select(*columns).where(c.state.in_(list(states)), c.kind != BARE)
@@ -52,7 +52,7 @@ def given_in(
 
 
 def mark(tx: Transaction, rows: Sequence[GivenWork]) -> None:
-    """Set the options of works, which agents are told anew and as seen."""
+    """Set the options of works, which agents receive again, as seen."""
     if not rows:
         return
     _MARK.run(

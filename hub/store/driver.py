@@ -6,7 +6,7 @@ PostgreSQL, where the server's answer takes longer and a connection may break, S
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -32,13 +32,34 @@ def ask(conn: Connection, sql: str, parameters: Row = ()) -> list[Row]:
         cursor.close()
 
 
+def batches(conn: Connection, sql: str, parameters: Row, size: int) -> Iterator[Sequence[Row]]:
+    """The same, `size` rows at a time: of a million, no more are held at once. Raises DBAPIError."""
+    if not _is_plain(conn):
+        result = conn.exec_driver_sql(sql, parameters, {"stream_results": True})
+        try:
+            while rows := result.fetchmany(size):  # of the result: it has read one row already
+                yield [tuple(row) for row in rows]
+        finally:
+            result.close()
+        return
+    cursor = conn.connection.cursor()
+    try:
+        cursor.execute(sql, parameters)
+        while rows := cursor.fetchmany(size):
+            yield rows
+    except sqlite3.Error as fault:
+        raise _told(conn, sql, fault) from fault
+    finally:
+        cursor.close()
+
+
 def run(conn: Connection, sql: str) -> None:
     """Execute what finds nothing, as SAVEPOINT. Raises DBAPIError."""
     ask(conn, sql) if _is_plain(conn) else conn.exec_driver_sql(sql)
 
 
 def begin(conn: Connection, sql: str) -> None:
-    """Begin a transaction of SQLite's, as its engine is told to. Raises DBAPIError."""
+    """Begin a transaction of SQLite, as its engine is configured. Raises DBAPIError."""
     cursor = conn.connection.cursor()
     try:
         cursor.execute(sql)

@@ -37,11 +37,11 @@ T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - an item
 READERS = 4
 LOOK_S = 0.5  # between two looks of a waiting call at the silence of the database
-PROBE_EVERY_S = 0.5  # after a failed write, so often at most is the disk asked anew
+PROBE_EVERY_S = 0.5  # after a failed write, the minimum interval of tests of the disk
 
 
 class Database:
-    """What the services hold: `write`, `write_shared`, `read`, `subscribe`."""
+    """The services' handle on the store: `write`, `write_shared`, `read`, `subscribe`."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Database:
         self._probing = asyncio.Lock()
         self._damage: Damaged | None = None
         self._left_behind: LeftBehind | None = None
-        self._telling = threading.Lock()  # commits are told in order, whoever found them
+        self._telling = threading.Lock()  # commits are announced in order, whoever found them
         self._told = self.revision
         self._writer = Writer(backend, clock, self.revision, self._published)
         self._follower = Follower(backend, self._found, learn) if backend.shared else None
@@ -95,7 +95,7 @@ class Database:
     ) -> Self:
         """Open `sqlite:///PATH` or `postgresql://…`: a new database, or one of an earlier release.
 
-        `learn` is told the database's own time, where several hubs share it; `keys` open and close its
+        `learn` receives the database's own time, if several hubs share it; `keys` open and close its
         secrets. Unless `may_migrate`, the tables must be there as this release needs them. Raises
         UnknownSchema, SchemaBehind, UnusableDatabase.
         """
@@ -113,7 +113,7 @@ class Database:
     async def write(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in a transaction; returns after the commit is durable.
 
-        What `fn` raises is raised here, and only `fn`'s own changes are undone. Raises
+        Exceptions of `fn` are raised here, and only `fn`'s own changes are undone. Raises
         StoreUnavailable if the transaction could not be committed, OutcomeUnknown if it may have been, or may
         still be. `fn` may run again if those that it shared the transaction with spoil it.
         """
@@ -166,7 +166,7 @@ class Database:
 
     @property
     def left_behind(self) -> LeftBehind | None:
-        """Why this process must begin anew: what it missed is kept nowhere."""
+        """The reason why this process must restart: the missed changes are kept nowhere."""
         return self._left_behind or self._writer.left_behind
 
     def subscribe(self, *kinds: str, keyed: bool = True) -> Subscription:
@@ -183,7 +183,7 @@ class Database:
         return subscription
 
     async def close(self) -> None:
-        """Finish queued writes, then let go of the file."""
+        """Finish queued writes, then release the file."""
         if self._closed:
             return
         self._closed = True
@@ -272,12 +272,12 @@ class Database:
                 self._told = fresh[-1].revision
             followers = self._followers if fresh else frozenset()
             loops = {one.call.loop for one in settled} | {each.loop for each in followers}
-            if fresh and not loops:  # nobody to keep in order with
+            if fresh and not loops:  # no order to keep with anyone
                 self.revision = self._told
             for loop in loops:
                 try:
                     loop.call_soon_threadsafe(self._deliver, loop, settled, fresh)
-                except RuntimeError:  # that loop has ended; nobody waits there
+                except RuntimeError:  # that loop has ended; its callers are gone
                     continue
 
     def _found(self, conn: Connection, revision: int) -> None:

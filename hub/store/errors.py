@@ -1,4 +1,4 @@
-"""What can go wrong between a transaction and its caller, besides a refusal of the input.
+"""Errors between a transaction and its caller, except rejections of the input.
 
 StoreError
 ├── UnknownSchema      the database is of a newer release, or not the hub's (hub.store.schema)
@@ -44,21 +44,21 @@ class StaleTerm(StoreError):
 
 
 class OutcomeUnknown(StoreUnavailable):
-    """A commit broke and nobody can say how it ended. The transaction must not be run again by itself."""
+    """A commit broke and its outcome is unknown. The transaction must not be retried automatically."""
 
 
 class LeftBehind(StoreUnavailable):
-    """What others committed since is no longer kept; all that this process remembers is worth nothing."""
+    """Later commits of others are no longer kept; this process must forget everything it remembers."""
 
 
 # Of PostgreSQL: its connection, its resources, an administrator at work, transactions that it ended, and
-# a table or column that is away, as while a migration of another release goes on.
+# a missing table or column, as during a migration of another release.
 _OF_THE_SERVER: Final = ("08", "25", "40", "53", "55", "57", "58", "XX", "F0", "42P01", "42703")
 _DAMAGED: Final = ("XX001", "XX002")
 
 
 def told(error: Exception) -> Exception:
-    """What a caller hears of `error`: StoreUnavailable where the database or its file is at fault."""
+    """The caller's view of `error`: StoreUnavailable where the database or its file is at fault."""
     if not isinstance(error, DBAPIError):
         return error
     state = getattr(error.orig, "sqlstate", None)

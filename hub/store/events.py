@@ -68,7 +68,7 @@ def list_events(
 ) -> list[StoredEvent]:
     """Events that meet every condition given, at most `limit`, by id.
 
-    Those that whoever asks may see; `of_found`: of something that they have found already.
+    Those that the caller may see; `of_found`: of something that they have found already.
     """
     query = select(events).limit(limit)
     if not of_found:

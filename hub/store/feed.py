@@ -51,7 +51,7 @@ class Subscription:
                 self._news.set()
 
     def take(self) -> Change | None:
-        """What has come since the last one taken, without waiting."""
+        """Items since the last one taken, without waiting."""
         if not self._pending:
             return None
         keys, self._pending = self._pending, {}
@@ -60,7 +60,7 @@ class Subscription:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything that has come was taken."""
+        """True if all items were taken."""
         return not self._pending
 
     async def get(self) -> Change:
@@ -81,7 +81,7 @@ class Subscription:
 
 
 class Listener(Subscription):
-    """Is told of each commit at once and in order, in its loop, before those who wrote are answered."""
+    """Is called at each commit at once and in order, in its loop, before the writers are answered."""
 
     def __init__(self, revision: int, kind: str, told: Callable[[Change], None]) -> None:
         super().__init__(revision, frozenset({kind}))

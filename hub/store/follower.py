@@ -1,6 +1,6 @@
 """Hears of what other hubs commit to the same database, and learns what time the database says it is.
 
-A notification tells at once; one that is lost costs `EVERY_S`, for the feed is looked at anyway.
+A notification arrives at once; a lost one costs `EVERY_S`, because the feed is polled anyway.
 """
 
 import threading
@@ -61,7 +61,7 @@ class Follower:
                     self._feed = None
 
     def _follow(self, feed: Feed) -> None:
-        """Once through: who has stopped, the time, then what is new, until nothing is or for so long."""
+        """One pass: stopped sessions, the time, then new revisions, until there are none or time is up."""
         ends_at = time.monotonic() + EVERY_S
         with self.silence.asking():
             feed.end_stopped()

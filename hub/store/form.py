@@ -1,8 +1,8 @@
 """The form of a database: what its tables are like, and where it differs from what this release needs.
 
 A revision's name alone proves nothing: a file may have been changed by hand or made by a release in
-between. So the tables themselves are looked at. What others add beside them (tables of a replicator, an
-index) does no harm and is left alone.
+between. So the tables themselves are compared. Additions of others beside them (tables of a replicator, an
+index) are ignored.
 
 Every start runs this check, so it has to be cheap. SQLite keeps the text that each table and index was made
 by: a file whose texts equal those of a new database needs no further look, and any other file (an upgraded
@@ -31,7 +31,7 @@ class _New(NamedTuple):
 
 
 def differences(conn: Connection) -> list[str]:
-    """What is missing, then what is different or too much; empty where the tables are the hub's."""
+    """Missing parts, then different or extra ones; empty if the tables are the hub's."""
     if conn.dialect.name == "sqlite" and _texts(conn) == _new().statements:
         return []
     wanted, found = _needed(conn), facts(conn)
@@ -41,7 +41,7 @@ def differences(conn: Connection) -> list[str]:
 
 
 def lacking(conn: Connection) -> list[str]:
-    """What the hub needs and is not there in any form that does: whatever else there is does no harm."""
+    """Required parts that are missing in any suitable form: additions do no harm."""
     return [f"{fact} is missing" for fact in sorted(unmet(_needed(conn), facts(conn)))]
 
 

@@ -32,7 +32,7 @@ _INDEXES: Final = (
 
 
 def declared(dialect: Dialect) -> set[str]:
-    """What the tables of this release need."""
+    """The required parts of this release's tables."""
     facts: set[str] = set()
     for name, table in metadata.tables.items():
         facts.add(f"table {name}")
@@ -49,7 +49,7 @@ def declared(dialect: Dialect) -> set[str]:
 
 
 def found(conn: Connection) -> set[str]:
-    """What the hub's tables in this database are."""
+    """The hub's tables in this database."""
     facts: set[str] = set()
     for table, name, kind, not_null in conn.exec_driver_sql(_COLUMNS):
         if table in metadata.tables:

@@ -1,4 +1,4 @@
-"""What the live page shows of jobs: a page of them, those that need looking at first.
+"""The live page's jobs: a page of them, those that need attention first.
 
 Everything is bounded by `limit`; decisions, the one wide column, are read for the page alone.
 """
@@ -23,7 +23,8 @@ _CHARGED: Final = sorted(str(state) for state in CHARGED)
 
 @dataclass(frozen=True, slots=True)
 class JobsPlace:
-    """Where jobs are and whose they are. "": wherever, anybody's. `owner` unknown: nobody's known.
+    """Filters by cluster and owner. "": any cluster, any owner. `owner` unknown: jobs without a known
+    owner.
 
     `any_queue`: the name of their LocalQueue, or of the ClusterQueue that they are charged to.
     """
@@ -39,10 +40,13 @@ class JobsPlace:
 ANYWHERE: Final = JobsPlace()
 
 
-def holding(tx: Transaction, place: JobsPlace, limit: int) -> list[JobOnPage]:
-    """Jobs that are charged there, as far as they may be seen; the latest first."""
+def holding(
+    tx: Transaction, place: JobsPlace, limit: int, but: Collection[str] = ()
+) -> list[JobOnPage]:
+    """Jobs that are charged there, as far as they may be seen; the latest first. `but`: of no such state."""
     c = workloads.c
-    query = _shown().where(c.state.in_(_CHARGED), *scoping.of_jobs(tx), *_at(place))
+    states = [state for state in _CHARGED if state not in but]
+    query = _shown().where(c.state.in_(states), *scoping.of_jobs(tx), *_at(place))
     query = query.order_by(c.created_at.desc(), c.uid.desc()).limit(limit)
     return [JobOnPage(*row) for row in tx.conn.execute(query)]
 
@@ -64,7 +68,7 @@ def unfinished(
 def count_unfinished(
     tx: Transaction, text: str, place: JobsPlace = ANYWHERE, states: Collection[str] = ()
 ) -> int:
-    """How many jobs `unfinished` would give, limit aside."""
+    """The number of jobs that `unfinished` would give, limit aside."""
     query = (
         select(func.count()).select_from(workloads).where(*_unfinished(tx, states, text, place))
     )
@@ -103,8 +107,8 @@ def _unfinished(
 def _selected(
     tx: Transaction, states: Collection[str], text: str, place: JobsPlace
 ) -> list[ColumnElement[bool]]:
-    """Not deleted (or still in a cluster), seen by whoever asks, there, and `text` is in a name that people
-    know the job by.
+    """Not deleted (or still in a cluster), visible to the caller, present, and `text` is in a name that
+    people know the job by.
     """
     c = workloads.c
     wanted = [c.deleted_at.is_(None) | c.live.is_not(None), *scoping.of_jobs(tx), *_at(place)]
@@ -139,7 +143,7 @@ def _rows(tx: Transaction, query: Select[Any], offset: int, limit: int) -> list[
 
 
 def _decisions(tx: Transaction, uids: Collection[str]) -> dict[str, Json | None]:
-    """What was decided for each; one that can not be decoded is left out, and no other."""
+    """The decision for each; one that can not be decoded is left out, and no other."""
     c = workloads.c
     try:
         query = select(c.uid, c.scores).where(c.uid.in_(uids))

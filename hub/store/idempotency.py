@@ -3,10 +3,12 @@
 import datetime as dt
 import zlib
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from sqlalchemy import delete, select, tuple_
 
-from hub.store.dialect import CHUNK
+from hub.store.bulk import Bulk
+from hub.store.lookup import Lookup
 from hub.store.tables import idempotency
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -16,22 +18,24 @@ _PACK_FROM_BYTES = 2048
 
 Key = tuple[str, str]  # (principal, key)
 Reply = tuple[str, int, bytes]  # (hash of the request, status, body)
+_ADD: Final = Bulk.insert(idempotency)
+_BY_KEY: Final = Lookup(
+    lambda among: select(
+        idempotency.c.principal,
+        idempotency.c.key,
+        idempotency.c.request_hash,
+        idempotency.c.status,
+        idempotency.c.response,
+    ).where(among(idempotency.c.principal, idempotency.c.key))
+)
 
 
 def find(tx: Transaction, keys: Sequence[Key]) -> dict[Key, Reply]:
     """Replies stored under the given keys."""
-    found: dict[Key, Reply] = {}
-    for start in range(0, len(keys), CHUNK // 2):
-        rows = tx.conn.execute(
-            select(idempotency).where(
-                tuple_(idempotency.c.principal, idempotency.c.key).in_(
-                    keys[start : start + CHUNK // 2]
-                )
-            )
-        )
-        for row in rows:
-            found[(row.principal, row.key)] = (row.request_hash, row.status, _unpack(row.response))
-    return found
+    return {
+        (principal, key): (request_hash, status, _unpack(response))
+        for principal, key, request_hash, status, response in _BY_KEY.rows(tx.conn, keys)
+    }
 
 
 def add(tx: Transaction, replies: Mapping[Key, Reply]) -> None:
@@ -49,7 +53,7 @@ def add(tx: Transaction, replies: Mapping[Key, Reply]) -> None:
         }
         for (principal, key), (request_hash, status, body) in replies.items()
     ]
-    tx.conn.execute(idempotency.insert(), rows)
+    _ADD.run(tx.conn, rows)
 
 
 def trim(tx: Transaction, before: dt.datetime, limit: int) -> int:

@@ -61,8 +61,8 @@ def page(
 ) -> BoundedPage[ListedJob]:
     """Jobs that are not deleted, newest first: the narrow columns, at most `limit`, of `most` looked at.
 
-    `filters`: namespace, queue, state, cluster, owner, exact (owner `unknown`: nobody's known); name, a
-    prefix.
+    `filters`: namespace, queue, state, cluster, owner, exact (owner `unknown`: jobs without a known
+    owner); name, a prefix.
     """
     query, until = _page(tx, _LISTED, filters, after, limit, most)
     rows = [ListedJob._make(row) for row in tx.conn.execute(query)]
@@ -127,7 +127,7 @@ def failed_since(tx: Transaction, since: dt.datetime, limit: int) -> list[tuple[
 
 
 def count_by_cluster(tx: Transaction) -> dict[str, int]:
-    """How many jobs each cluster may hold pods of."""
+    """The number of jobs of which each cluster may hold pods."""
     return {cluster: int(count) for cluster, count in _BY_CLUSTER.rows(tx.conn)}
 
 
@@ -195,7 +195,7 @@ def of_other_priority(tx: Transaction, named: str, value: int, limit: int) -> li
 
 
 def reserved_by_cluster(tx: Transaction) -> dict[str, dict[str, int]]:
-    """What the charged jobs of each cluster ask together, by resource; `pods` among them."""
+    """The total requests of each cluster's charged jobs, by resource; `pods` among them."""
     rows = _BY_SHAPE.rows(tx.conn)
     known = manifests.get_shapes(tx, {shape for _, shape, _ in rows})
     asked: dict[str, dict[str, int]] = {}
@@ -208,7 +208,7 @@ def reserved_by_cluster(tx: Transaction) -> dict[str, dict[str, int]]:
 
 
 def count_in_namespace(tx: Transaction, namespace: str) -> int:
-    """How many jobs of a namespace occupy their names."""
+    """The number of jobs of a namespace that occupy their names."""
     query = select(func.count()).where(
         workloads.c.namespace == namespace, workloads.c.live.is_(True)
     )
@@ -216,7 +216,7 @@ def count_in_namespace(tx: Transaction, namespace: str) -> int:
 
 
 def _kept(name: str, asked: str) -> str:
-    """What is in the column `name` where somebody asks for `asked`."""
+    """The value in column `name` for the filter `asked`."""
     return "" if name == "owner" and asked == UNKNOWN else asked
 
 

@@ -32,7 +32,7 @@ _EMPTY: Final = frozenset({b"{}", b"[]", b"null", b""})  # nothing to hide
 
 
 class WrongKeys(ValueError):
-    """A key file that can not be meant; the text says which line."""
+    """An invalid key file; the text names the line."""
 
 
 class Sealed(StoreUnavailable):
@@ -82,11 +82,11 @@ class Keyring:
         return self._writes.hex()
 
     def knows(self, key_id: str) -> bool:
-        """Whether the key of this id is among them."""
+        """True if the key of this id is among them."""
         return bytes.fromhex(key_id) in self._ciphers
 
     def __bool__(self) -> bool:
-        """Whether there is any key."""
+        """True if there is any key."""
         return bool(self._ciphers)
 
     def seal(self, body: bytes, place: str) -> bytes:
@@ -98,7 +98,7 @@ class Keyring:
         return b"".join((_MARK, self._writes, nonce, closed))
 
     def unseal(self, kept: bytes, place: str) -> bytes:
-        """What was sealed, or was in clear. Raises Sealed."""
+        """The plain value, sealed or not. Raises Sealed."""
         if not kept.startswith(_MARK):
             return kept
         cipher = self._ciphers.get(bytes(kept[_ID]))
@@ -114,14 +114,14 @@ class Keyring:
             ) from None
 
     def is_current(self, kept: bytes) -> bool:
-        """Whether it would be written just so today: under the first key, or in clear."""
+        """True if it would be written the same today: under the first key, or in clear."""
         if not kept.startswith(_MARK):
             return self._closes is None or kept in _EMPTY
         return bytes(kept[_ID]) == self._writes
 
 
 def is_sealed(kept: bytes) -> bool:
-    """Whether it is encrypted, under whatever key."""
+    """True if it is encrypted, under whatever key."""
     return kept.startswith(_MARK)
 
 

@@ -47,7 +47,7 @@ def end(tx: Transaction, holder: str, name: str = LEADER) -> None:
 
 
 def is_free(tx: Transaction, name: str = LEADER) -> bool:
-    """Whether nobody holds lease `name`, or it has run out."""
+    """True if lease `name` is free, or has run out."""
     until = tx.conn.execute(select(leases.c.expires_at).where(leases.c.name == name)).scalar()
     return until is None or until <= tx.now
 
@@ -58,7 +58,7 @@ def present_term(tx: Transaction, name: str = LEADER) -> int:
 
 
 def seize(tx: Transaction, holder: str, ttl: dt.timedelta, name: str = LEADER) -> int:
-    """Take lease `name` from whoever holds it (the embedded hub, which is alone): the new term."""
+    """Take lease `name` from any holder (the embedded hub, which is alone): the new term."""
     term = present_term(tx, name) + 1
     statement = insert(tx.conn, leases).values(
         name=name, holder=holder, term=term, expires_at=tx.now + ttl
@@ -76,7 +76,7 @@ def seize(tx: Transaction, holder: str, ttl: dt.timedelta, name: str = LEADER) -
 
 
 def keep(tx: Transaction, name: str, holder: str, ttl: dt.timedelta) -> None:
-    """Hold lease `name`, which nobody else asks for."""
+    """Hold lease `name`, which no other process asks for."""
     statement = insert(tx.conn, leases).values(
         name=name, holder=holder, term=1, expires_at=tx.now + ttl
     )
@@ -96,7 +96,7 @@ def held(tx: Transaction, prefix: str) -> list[tuple[str, str]]:
 
 
 def drop(tx: Transaction, name: str) -> None:
-    """Let lease `name` go for good."""
+    """Release lease `name` permanently."""
     tx.conn.execute(delete(leases).where(leases.c.name == name))
 
 

@@ -21,11 +21,15 @@ _FEW: Final = 50  # jobs that are read by a prefix each; for more, all leftovers
 
 
 class Leftover(NamedTuple):
-    """One earlier Job: the uid of its job, its member, and the epoch that it carries."""
+    """One earlier Job: the uid of its job, its member, and the epoch that it carries.
+
+    `is_job`: its kind is Job for certain, as the agent that reported it sees no other kind.
+    """
 
     uid: str
     cluster: str
     epoch: int
+    is_job: bool = True
 
 
 def note(tx: Transaction, cluster: str, found: Collection[Leftover]) -> bool:

@@ -23,7 +23,7 @@ def limited(tx: Transaction) -> list[LimitedRun]:
     state = type_coerce(_c.state, StateColumn)
     query = select(_c.uid, _c.max_runtime_s, _c.ran_s, _c.placed_at, state).where(
         _c.max_runtime_s.is_not(None), _c.placed_at.is_not(None), _c.finished_at.is_(None)
-    )  # as its index says: states are looked at here
+    )  # as in its index: states are tested here
     rows = map(LimitedRun._make, tx.conn.execute(query))
     return [row for row in rows if row.state in _ADMITTED]
 

@@ -1,11 +1,11 @@
-"""Queries that are asked often, without what SQLAlchemy spends on each execution.
+"""Frequent queries, without SQLAlchemy's overhead for each execution.
 
-A `Prepared` is a Core SELECT compiled once per dialect; a `Lookup` is one with many keys, bound as one
+A `Prepared` is a Core SELECT compiled once for each engine; a `Lookup` is one with many keys, bound as one
 parameter whatever their number. Where a query finds a handful of rows, as on the job path, this is several
 times as fast as `Connection.execute`: building a statement, its cache key and its result cost 100 to 150 µs.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -29,7 +29,7 @@ class Lookup:
 
     def __init__(self, statement: Callable[[Among], Query]) -> None:
         self._statement = statement
-        self._compiled: dict[str, _Compiled] = {}
+        self._compiled: WeakKeyDictionary[Dialect, _Compiled] = WeakKeyDictionary()
 
     def rows(
         self, conn: Connection, keys: Iterable[str] | Iterable[tuple[str, str]], **bound: Value
@@ -38,10 +38,10 @@ class Lookup:
         wanted = keys if isinstance(keys, Collection) else list(keys)
         if not wanted:
             return []
-        name = conn.dialect.name
-        if name not in self._compiled:
-            self._compiled[name] = _Compiled(self._statement, conn.dialect)
-        return self._compiled[name].rows(conn, wanted, bound)
+        found = self._compiled.get(conn.dialect)
+        if found is None:  # of one engine: its keys are in what converts
+            found = self._compiled[conn.dialect] = _Compiled(self._statement, conn.dialect)
+        return found.rows(conn, wanted, bound)
 
 
 class Prepared:
@@ -53,10 +53,11 @@ class Prepared:
 
     def rows(self, conn: Connection, **bound: Value) -> list[Row]:
         """The rows found, in the order of the query, as tuples of the columns' Python values."""
-        found = self._compiled.get(conn.dialect)
-        if found is None:  # of one engine: its keys are in what converts
-            found = self._compiled[conn.dialect] = _Statement(self._statement, conn.dialect)
-        return found.rows(conn, bound)
+        return self._of(conn.dialect).rows(conn, bound)
+
+    def batches(self, conn: Connection, size: int, **bound: Value) -> Iterator[Sequence[Row]]:
+        """The rows found, `size` at a time, as the driver gives them: no value is converted."""
+        return self._of(conn.dialect).batches(conn, size, bound)
 
     def scalars(self, conn: Connection, **bound: Value) -> list[Value]:
         """The first column of each row."""
@@ -66,9 +67,15 @@ class Prepared:
         """The first column of the first row; None without a row."""
         return next(iter(self.scalars(conn, **bound)), None)
 
+    def _of(self, dialect: Dialect) -> "_Statement":
+        found = self._compiled.get(dialect)
+        if found is None:  # of one engine: its keys are in what converts
+            found = self._compiled[dialect] = _Statement(self._statement, dialect)
+        return found
+
 
 class _Statement:
-    """What a dialect makes of a prepared query."""
+    """A dialect's form of a prepared query."""
 
     def __init__(self, query: Query, dialect: Dialect) -> None:
         compiled = query.compile(dialect=dialect)
@@ -94,16 +101,22 @@ class _Statement:
         convert = self._binds.get(name)
         return value if convert is None else convert(value)
 
-    def rows(self, conn: Connection, bound: Json) -> list[Row]:
+    def _parameters(self, bound: Json) -> Row:
         given = self._constants
         if bound:
             given = {**given, **{name: self._bound(name, v) for name, v in bound.items()}}
-        found = driver.ask(conn, self._sql, tuple(given[name] for name in self._names))
+        return tuple(given[name] for name in self._names)
+
+    def batches(self, conn: Connection, size: int, bound: Json) -> Iterator[Sequence[Row]]:
+        return driver.batches(conn, self._sql, self._parameters(bound), size)
+
+    def rows(self, conn: Connection, bound: Json) -> list[Row]:
+        found = driver.ask(conn, self._sql, self._parameters(bound))
         return found if not self._converts else [_converted(row, self._converts) for row in found]
 
 
 class _Compiled:
-    """What a dialect makes of a lookup."""
+    """A dialect's form of a lookup."""
 
     def __init__(self, statement: Callable[[Among], Query], dialect: Dialect) -> None:
         self._dialect = dialect.name

@@ -1,4 +1,4 @@
-"""What users sent as Jobs, immutable, one row per generation; and the shapes that equal jobs share."""
+"""Submitted Jobs, immutable, one row per generation; and the shapes that equal jobs share."""
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ _SHAPES: Final = Lookup(
 
 
 def add(tx: Transaction, rows: Sequence[JsonView]) -> None:
-    """Insert manifests: uid, generation, manifest (JSON bytes), hash."""
+    """Insert manifests: uid, generation, manifest (JSON bytes), hash, form (JSON; None of a Job)."""
     _ADD.run(tx.conn, rows)
 
 
@@ -33,6 +33,14 @@ def latest(tx: Transaction, uid: str) -> tuple[int, bytes, str] | None:
         .limit(1)
     ).first()
     return None if row is None else (row.generation, row.manifest, row.hash)
+
+
+def latest_form(tx: Transaction, uid: str) -> Json | None:
+    """The form in which a member gets the newest generation of one job; None of a Job."""
+    c = manifests.c
+    query = select(c.form).where(c.uid == uid).order_by(c.generation.desc()).limit(1)
+    found: Json | None = tx.conn.execute(query).scalar()
+    return found
 
 
 def latest_of(tx: Transaction, uids: Sequence[str]) -> dict[str, bytes]:
@@ -92,5 +100,5 @@ def every_shape(tx: Transaction, most: int) -> list[Any] | None:
 
 
 def count_shapes(tx: Transaction) -> int:
-    """How many shapes are kept."""
+    """The number of kept shapes."""
     return int(tx.conn.execute(select(func.count()).select_from(shapes)).scalar() or 0)

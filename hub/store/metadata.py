@@ -1,4 +1,4 @@
-"""What all tables share: how constraints are named, and numbers of 64 bits."""
+"""Common parts of all tables: names of constraints, and numbers of 64 bits."""
 
 from typing import Final
 
@@ -15,5 +15,5 @@ metadata = MetaData(
 )
 
 
-# 64 bits everywhere; SQLite's INTEGER has them, and numbers rows by itself.
+# 64 bits everywhere; SQLite's INTEGER has them, and numbers rows itself.
 NUMBER: Final = BigInteger().with_variant(Integer, "sqlite")

@@ -1,7 +1,7 @@
-"""Whole numbers of PostgreSQL back to 32 bits, on the way to a revision of before they were wide.
+"""Narrows integers of PostgreSQL to 32 bits for a downgrade to a revision before they were wide.
 
 The revision that widens them (`2026_11_23_wide_numbers`) leaves them so when it is undone, and it has landed.
-Hubs of before run beside wide columns; a database that says to be of their own revision must have theirs.
+Earlier hubs run beside wide columns; a database of this release's own revision must have its columns.
 """
 
 from typing import Final

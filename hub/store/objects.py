@@ -1,11 +1,12 @@
 """Objects: a manifest of any kind the hub knows, except Jobs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Unpack
 
 from sqlalchemy import bindparam, delete, func, literal, select, update
 
 from hub.store import scoping
+from hub.store.bulk import Bulk
 from hub.store.dialect import CHUNK, Query
 from hub.store.lookup import Lookup, Prepared
 from hub.store.records.objects import ObjectColumns, StoredObject
@@ -18,6 +19,20 @@ _EVERY: Final = Prepared(
     select(objects)
     .where(objects.c.api_group == bindparam("group"), objects.c.kind == bindparam("kind"))
     .order_by(objects.c.namespace, objects.c.name)
+)
+_GET: Final = Prepared(select(objects).where(objects.c.uid == bindparam("uid")))
+_FIND: Final = Prepared(
+    select(objects).where(
+        objects.c.api_group == bindparam("group"),
+        objects.c.kind == bindparam("kind"),
+        objects.c.namespace == bindparam("namespace"),
+        objects.c.name == bindparam("name"),
+    )
+)
+_SET_STATUS: Final = Bulk(
+    update(objects)
+    .where(objects.c.uid == bindparam("b_uid"))
+    .values(status=bindparam("s", type_=objects.c.status.type))
 )
 _IDENTIFIED: Final = Lookup(
     lambda among: select(objects.c.namespace, objects.c.name, objects.c.uid).where(
@@ -44,10 +59,7 @@ def set_statuses(tx: Transaction, statuses: Mapping[str, JsonView | None]) -> No
     """Set the status of objects by uid."""
     if not statuses:
         return
-    tx.conn.execute(
-        update(objects).where(objects.c.uid == bindparam("b_uid")).values(status=bindparam("s")),
-        [{"b_uid": uid, "s": status} for uid, status in statuses.items()],
-    )
+    _SET_STATUS.run(tx.conn, [{"b_uid": uid, "s": each} for uid, each in statuses.items()])
     tx.touch("objects", *statuses)
 
 
@@ -59,7 +71,7 @@ def remove(tx: Transaction, uid: str) -> None:
 
 def get(tx: Transaction, uid: str) -> StoredObject | None:
     """One object by uid."""
-    return _first(tx, select(objects).where(objects.c.uid == uid))
+    return next(map(StoredObject._make, _GET.rows(tx.conn, uid=uid)), None)
 
 
 def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, StoredObject]:
@@ -74,15 +86,8 @@ def get_many(tx: Transaction, uids: Iterable[str]) -> dict[str, StoredObject]:
 
 def find(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> StoredObject | None:
     """The object of that identity, being deleted or not."""
-    return _first(
-        tx,
-        select(objects).where(
-            objects.c.api_group == group,
-            objects.c.kind == kind,
-            objects.c.namespace == namespace,
-            objects.c.name == name,
-        ),
-    )
+    rows = _FIND.rows(tx.conn, group=group, kind=kind, namespace=namespace, name=name)
+    return next(map(StoredObject._make, rows), None)
 
 
 def uids_of(
@@ -130,7 +135,7 @@ def list_kind(
 ) -> list[StoredObject]:
     """Objects of one kind by (namespace, name), after a position, at most `limit`.
 
-    `shown`: those that whoever asks may see.
+    `shown`: those that the caller may see.
     """
     if not namespace and names is None and after is None and limit is None and not shown:
         found = _EVERY.rows(tx.conn, group=group, kind=kind)
@@ -188,6 +193,21 @@ def list_namespace(tx: Transaction, namespace: str, limit: int = 1) -> list[Stor
     """Objects that live in a namespace, at most `limit`."""
     query = select(objects).where(objects.c.namespace == namespace).limit(limit)
     return [StoredObject._make(row) for row in tx.conn.execute(query)]
+
+
+def uids_of_kind(
+    tx: Transaction, group: str, kind: str, among: Collection[str] | None = None
+) -> list[str]:
+    """The uids of the objects of one kind; `among`: those of them that are listed there."""
+    c = objects.c
+    query = select(c.uid).where(c.api_group == group, c.kind == kind)
+    if among is None:
+        return list(tx.conn.execute(query).scalars())
+    every = list(among)
+    found: list[str] = []
+    for start in range(0, len(every), CHUNK):
+        found += tx.conn.execute(query.where(c.uid.in_(every[start : start + CHUNK]))).scalars()
+    return found
 
 
 def names_by_others(tx: Transaction, group: str, kind: str, origin: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""What one cluster should hold, counted, and what of it differs: for the page of that cluster."""
+"""Desired objects of one cluster, counted, and those that differ: for the page of that cluster."""
 
 from sqlalchemy import func, select
 

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, bindparam, case, exists, func, null, or_, 
 
 from hub.domain.workloads.states import State, WithdrawTo
 from hub.store.bulk import Bulk
+from hub.store.lookup import Lookup
 from hub.store.records.workloads import (
     CountsRow,
     JobOnCluster,
@@ -18,6 +19,7 @@ from hub.store.records.workloads import (
 from hub.store.records.works import LastObserved
 from hub.store.tables import workloads, works
 from hub.store.transaction import Transaction
+from hub.store.workloads import BARE
 from hub.store.works import chunks
 from shared.documents import JsonView
 
@@ -27,6 +29,13 @@ _MINE = (workloads.c.uid == bindparam("b_uid"), workloads.c.epoch == bindparam("
 _COUNTS: dict[str, ColumnElement[Any]] = {name: bindparam(f"b_{name}") for name in _COUNTED}
 _NOW = bindparam("b_now", type_=workloads.c.pods_ready_at.type)
 _READY_AT = workloads.c.pods_ready_at
+_SET_ASIDE = Lookup(
+    lambda among: select(workloads.c.uid, workloads.c.set_aside).where(
+        workloads.c.live.is_not(None),
+        workloads.c.set_aside.is_not(None),
+        among(workloads.c.namespace),
+    )
+)
 _COUNT = {
     None: Bulk(update(workloads).where(*_MINE).values(_COUNTS)),
     True: Bulk(
@@ -71,24 +80,17 @@ def jobs_on(tx: Transaction, clusters: Iterable[str], states: Sequence[str]) -> 
 
 
 def namespaces_on(tx: Transaction, cluster: str, states: Sequence[str]) -> dict[str, int]:
-    """How many Jobs in the given states a cluster has, by namespace."""
+    """The number of Jobs in the given states in a cluster, by namespace."""
     c = workloads.c
     query = select(c.namespace, func.count()).where(
-        c.cluster == cluster, c.state.in_(states), c.kind == "Job"
+        c.cluster == cluster, c.state.in_(states), c.kind != BARE
     )
     return {row[0]: row[1] for row in tx.conn.execute(query.group_by(c.namespace))}
 
 
 def set_aside_in(tx: Transaction, namespaces: Iterable[str]) -> dict[str, Mapping[str, str]]:
     """Clusters that live Jobs of these namespaces avoid, by uid; of those that avoid any."""
-    c = workloads.c
-    query = select(c.uid, c.set_aside).where(c.live.is_not(None), c.set_aside.is_not(None))
-    return {
-        uid: told
-        for chunk in chunks(namespaces)
-        for uid, told in tx.conn.execute(query.where(c.namespace.in_(chunk)))
-        if told
-    }
+    return {uid: told for uid, told in _SET_ASIDE.rows(tx.conn, namespaces) if told}
 
 
 def offered_unseen(
@@ -133,7 +135,7 @@ def lost_jobs(tx: Transaction, clusters: Iterable[str]) -> list[LostJob]:
 
 
 def left_behind(tx: Transaction, cluster: str) -> int:
-    """How many jobs have an earlier epoch in a cluster that is still to withdraw it."""
+    """The number of jobs with an earlier epoch in a cluster that is still to withdraw it."""
     c, held = workloads.c, works.c
     query = (
         select(func.count())

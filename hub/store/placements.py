@@ -4,23 +4,30 @@ import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from sqlalchemy import Select, String, cast, delete, func, insert as plain_insert, select
+from sqlalchemy import (
+    Select,
+    String,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert as plain_insert,
+    select,
+)
 
 from hub.store import scoping
+from hub.store.bulk import Upsert
 from hub.store.dialect import CHUNK, insert
-from hub.store.lookup import Lookup
+from hub.store.lookup import Lookup, Prepared
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import (
     Binding,
     BoundBinding,
-    JobTraits,
     StoredRevision,
     StoredSnapshot,
 )
-from hub.store.records.workloads import Workload
-from hub.store.tables import bindings, contents, objects, snapshots, workloads, works
+from hub.store.tables import bindings, contents, objects, snapshots, works
 from hub.store.transaction import Transaction
-from hub.store.workloads import read, select_whole
 from shared.documents import Json, JsonView
 from shared.groups import PLACEMENT
 
@@ -35,10 +42,30 @@ _BEHIND: Final = Lookup(
 )
 
 
+_BINDINGS: Final = Prepared(
+    select(*(bindings.c[name] for name in Binding._fields))
+    .where(bindings.c.placement == bindparam("placement"))
+    .order_by(bindings.c.cluster)
+)
+_BIND: Final = Upsert(bindings, ("placement", "cluster"), kept=("bound_at",))
+_LATEST: Final = Prepared(
+    select(snapshots.c.index, snapshots.c.hash)
+    .where(snapshots.c.placement == bindparam("placement"), snapshots.c.part == bindparam("part"))
+    .order_by(snapshots.c.index.desc())
+    .limit(1)
+)
+
+
 def list_all(tx: Transaction) -> list[StoredObject]:
     """Every placement of both kinds, those being deleted too."""
     query = select(objects).where(objects.c.api_group == GROUP, objects.c.kind.in_(KINDS))
     return [StoredObject._make(row) for row in tx.conn.execute(query)]
+
+
+def uids(tx: Transaction) -> set[str]:
+    """Of every placement of both kinds."""
+    query = select(objects.c.uid).where(objects.c.api_group == GROUP, objects.c.kind.in_(KINDS))
+    return set(tx.conn.execute(query).scalars())
 
 
 def list_runs(tx: Transaction, limit: int | None = None) -> list[StoredObject]:
@@ -74,7 +101,7 @@ def behind_newest(tx: Transaction, limit: int) -> list[str]:
 
 
 def _shown(tx: Transaction) -> Select[tuple[str]]:
-    """Uids of the placements that whoever asks may see."""
+    """Uids of the placements that the caller may see."""
     return select(objects.c.uid).where(objects.c.api_group == GROUP, *scoping.of_objects(tx))
 
 
@@ -97,9 +124,7 @@ def behind_works(tx: Transaction, keys: Iterable[str]) -> dict[str, set[str]]:
 
 def bindings_of(tx: Transaction, placement: str) -> list[Binding]:
     """The decisions of one placement by cluster."""
-    query = select(*(bindings.c[name] for name in Binding._fields))
-    query = query.where(bindings.c.placement == placement).order_by(bindings.c.cluster)
-    return [Binding._make(row) for row in tx.conn.execute(query)]
+    return [Binding._make(row) for row in _BINDINGS.rows(tx.conn, placement=placement)]
 
 
 def bindings_by_placement(tx: Transaction, uids: Iterable[str]) -> dict[str, list[Binding]]:
@@ -147,18 +172,7 @@ def bind(tx: Transaction, decisions: Sequence[Binding]) -> None:
     """Insert or replace decisions; `bound_at` of one that stands is kept."""
     if not decisions:
         return
-    statement = insert(tx.conn, bindings)
-    tx.conn.execute(
-        statement.on_conflict_do_update(
-            index_elements=["placement", "cluster"],
-            set_={
-                column.name: statement.excluded[column.name]
-                for column in bindings.c
-                if column.name not in ("placement", "cluster", "bound_at")
-            },
-        ),
-        [{**binding._asdict(), "bound_at": tx.now} for binding in decisions],
-    )
+    _BIND.run(tx.conn, [{**each._asdict(), "bound_at": tx.now} for each in decisions])
     tx.touch("bindings", *{binding.placement for binding in decisions})
 
 
@@ -174,13 +188,8 @@ def unbind(tx: Transaction, placement: str, clusters: Sequence[str]) -> None:
 
 def latest_snapshot(tx: Transaction, placement: str, part: str) -> StoredSnapshot | None:
     """The newest revision of `part`: policy or resources."""
-    row = tx.conn.execute(
-        select(snapshots.c.index, snapshots.c.hash)
-        .where(snapshots.c.placement == placement, snapshots.c.part == part)
-        .order_by(snapshots.c.index.desc())
-        .limit(1)
-    ).first()
-    return None if row is None else StoredSnapshot._make(row)
+    rows = _LATEST.rows(tx.conn, placement=placement, part=part)
+    return next(map(StoredSnapshot._make, rows), None)
 
 
 def history(tx: Transaction, placement: str, part: str) -> list[tuple[int, JsonView, dt.datetime]]:
@@ -326,46 +335,3 @@ def forget(tx: Transaction, placement: str) -> None:
     tx.conn.execute(delete(snapshots).where(snapshots.c.placement == placement))
     tx.conn.execute(delete(contents).where(contents.c.placement == placement))
     tx.touch("bindings", placement)
-
-
-def jobs_of(tx: Transaction, placement: str, limit: int = 5000) -> list[Workload]:
-    """Workloads that this placement chose or is to choose a cluster for, newest first."""
-    query = (
-        select_whole()
-        .where(workloads.c.placement == placement)
-        .order_by(workloads.c.created_at.desc())
-        .limit(limit)
-    )
-    return read(tx, query)
-
-
-def live_jobs(tx: Transaction, namespace: str) -> list[Workload]:
-    """Jobs that occupy names in a namespace."""
-    c = workloads.c
-    query = select_whole().where(c.namespace == namespace, c.kind == "Job", c.live.is_(True))
-    return read(tx, query)
-
-
-def jobs_with_reason(tx: Transaction, namespaces: Sequence[str], reason: str) -> list[str]:
-    """Uids of live Jobs in these namespaces whose reason to wait is this one."""
-    c = workloads.c
-    found: list[str] = []
-    for start in range(0, len(namespaces), CHUNK):
-        some = namespaces[start : start + CHUNK]
-        query = select(c.uid).where(
-            c.namespace.in_(some), c.kind == "Job", c.live.is_(True), c.reason == reason
-        )
-        found += tx.conn.execute(query).scalars()
-    return found
-
-
-def job_traits(tx: Transaction, uids: Sequence[str]) -> list[JobTraits]:
-    """What decides which placements these Jobs concern."""
-    c = workloads.c
-    found: list[JobTraits] = []
-    for start in range(0, len(uids), CHUNK):
-        query = select(c.namespace, c.name, c.labels, c.placement).where(
-            c.uid.in_(uids[start : start + CHUNK]), c.kind == "Job"
-        )
-        found.extend(JobTraits._make(row) for row in tx.conn.execute(query))
-    return found

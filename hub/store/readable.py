@@ -95,7 +95,7 @@ def _quoted(name: str) -> str:
 
 
 def _rule(table: str, column: Column[Any]) -> tuple[str, str] | None:
-    """What a column holds, and the condition of SQL under which a value is something else."""
+    """The type of a column, and the SQL condition under which a value is invalid."""
     if f"{table}.{column.name}" in _BYTES_OF_JSON:
         return "JSON", _DOCUMENT
     kind = column.type

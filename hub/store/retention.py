@@ -1,4 +1,4 @@
-"""What has been kept long enough: finished jobs, explanations, evictions; a few thousand rows at a time."""
+"""Deletes expired rows: finished jobs, explanations, evictions; a few thousand rows at a time."""
 
 import datetime as dt
 
@@ -52,7 +52,7 @@ def names_outlived(tx: Transaction, limit: int) -> list[str]:
 def jobs_ended_before(tx: Transaction, before: dt.datetime, limit: int) -> list[str]:
     """Jobs whose record has been kept long enough and of which no member holds anything.
 
-    How a job ended is kept for as long as another waits to be told (docs/explain/exactly-once.md, rule 20).
+    The end of a job is kept for as long as a dependent is undecided (docs/explain/exactly-once.md, rule 20).
     """
     c, d = workloads.c, dependencies.c
     held = select(works.c.uid).where(works.c.uid == c.uid).exists()

@@ -1,7 +1,7 @@
 """Is there room to write? A small write that is really committed, and taken back.
 
 An update in place may succeed on a full disk where nothing new fits any more; so something new is
-written. Asked after a failure only: by the writer, and by whoever wants to know if it is over.
+written. Called after a failure only: by the writer, and by callers that want to know if it is over.
 """
 
 import os
@@ -26,4 +26,4 @@ def clear(tx: Transaction) -> None:
     tx.touched.clear()
 
 
-STEPS: Final = (fill, clear)  # each in a transaction of its own
+STEPS: Final = (fill, clear)  # each in a separate transaction

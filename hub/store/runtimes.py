@@ -1,4 +1,4 @@
-"""How long workloads are said to run, and since when they do."""
+"""Declared runtimes of workloads, and their starts."""
 
 import datetime as dt
 from collections.abc import Iterable

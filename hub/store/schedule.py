@@ -1,4 +1,4 @@
-"""What the scheduler reads and writes in bulk: workloads by the columns that decide, explanations.
+"""The scheduler's bulk reads and writes: workloads by the columns that decide, explanations.
 
 Rows come back as tuples with JSON columns still as bytes: equal workloads have equal bytes, and the
 index reads each distinct value once.
@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     ColumnElement,
     LargeBinary,
+    Select,
     String,
     and_,
     bindparam,
@@ -23,6 +24,7 @@ from sqlalchemy import (
 from hub.domain.plan import CYCLES
 from hub.domain.workloads.states import CHARGED, State
 from hub.store.bulk import Bulk
+from hub.store.columns import Utc
 from hub.store.dialect import CHUNK, insert
 from hub.store.lookup import Lookup, Prepared
 from hub.store.records.objects import RuleObject
@@ -63,6 +65,18 @@ class SchedulingRow(NamedTuple):
     requeue_at: dt.datetime | None = None
     pods_ready: int = 1
     generation: int = 0
+    api_version: str = "batch/v1"
+
+
+class WorkloadIdentity(NamedTuple):
+    """What a workload is."""
+
+    uid: str
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    generation: int
 
 
 # Are all pods of a charged workload ready? A bare one is, until its executor says that they no longer are.
@@ -90,16 +104,14 @@ _POD_SETS: Final = Lookup(
     lambda among: select(shapes.c.hash, shapes.c.pod_sets).where(among(shapes.c.hash))
 )
 _IDENTITIES: Final = Lookup(
-    lambda among: select(_c.uid, _c.kind, _c.namespace, _c.name, _c.generation).where(
-        among(_c.uid)
-    )
+    lambda among: select(*(_c[name] for name in WorkloadIdentity._fields)).where(among(_c.uid))
 )
 _HEARTBEATS: Final = Prepared(select(clusters.c.name, clusters.c.heartbeat_at))
 _EXPLAIN: dict[str, Bulk] = {}  # by dialect
 
 
 class Alike(NamedTuple):
-    """What waiting workloads agree in; `message` is "" where a cycle said why they wait."""
+    """The common values of waiting workloads; `message` is "" where a cycle said why they wait."""
 
     namespace: str
     queue: str
@@ -111,6 +123,7 @@ class Alike(NamedTuple):
     kind: str
     reason: str
     message: str
+    api_version: str = "batch/v1"
 
 
 # What is each workload's own, before what it shares. `queued_at` as the database's driver gives it, and
@@ -128,8 +141,24 @@ OWN: Final = len(_OWN)
 WaitingRow = tuple[Any, ...]  # _OWN, then as `Alike`
 
 
+def _waiting() -> Select[Any]:
+    backs_off = and_(_c.requeue_at.is_not(None), _c.requeue_at > bindparam("now", type_=Utc))
+    says_more = or_(_c.nomination.is_not(None), _c.admission.is_not(None), backs_off)
+    spelled: dict[str, ColumnElement[Any]] = {
+        **{name: type_coerce(_c[name], LargeBinary).label(name) for name in _AS_BYTES},
+        "queued_at": type_coerce(_c.queued_at, String).label("queued_at"),
+        "says_more": case((says_more, 1), else_=0).label("says_more"),
+        "message": case((_c.reason.in_(sorted(CYCLES)), ""), else_=_c.message).label("message"),
+    }
+    columns = [spelled[n] if n in spelled else _c[n] for n in (*_OWN, *Alike._fields)]
+    return select(*columns).where(_c.state == State.PENDING.value)
+
+
+_WAITING: Final = Prepared(_waiting())
+
+
 def charged(tx: Transaction) -> Iterator[SchedulingRow]:
-    """Every workload that holds quota; by the thousand, for nobody else runs meanwhile."""
+    """Every workload that holds quota; by the thousand, because nothing else runs meanwhile."""
     query = select(*_COLUMNS).where(_c.state.in_(sorted(CHARGED)))
     found = tx.conn.execute(query, execution_options={"yield_per": 1000})
     for rows in found.partitions():
@@ -142,17 +171,7 @@ def waiting(tx: Transaction) -> Iterator[Sequence[WaitingRow]]:
     There may be a million: no column is read that needs converting, and none that only says what
     follows from their waiting.
     """
-    backs_off = and_(_c.requeue_at.is_not(None), _c.requeue_at > tx.now)
-    says_more = or_(_c.nomination.is_not(None), _c.admission.is_not(None), backs_off)
-    spelled: dict[str, ColumnElement[Any]] = {
-        **{name: type_coerce(_c[name], LargeBinary).label(name) for name in _AS_BYTES},
-        "queued_at": type_coerce(_c.queued_at, String).label("queued_at"),
-        "says_more": case((says_more, 1), else_=0).label("says_more"),
-        "message": case((_c.reason.in_(sorted(CYCLES)), ""), else_=_c.message).label("message"),
-    }
-    columns = [spelled[n] if n in spelled else _c[n] for n in (*_OWN, *Alike._fields)]
-    query = select(*columns).where(_c.state == State.PENDING.value)
-    yield from tx.conn.execute(query, execution_options={"yield_per": 1000}).partitions()
+    yield from _WAITING.batches(tx.conn, 1000, now=tx.now)
 
 
 def standing(tx: Transaction, uids: Iterable[str]) -> list[SchedulingRow]:
@@ -161,7 +180,7 @@ def standing(tx: Transaction, uids: Iterable[str]) -> list[SchedulingRow]:
 
 
 class ProgressRow(NamedTuple):
-    """What may change of a workload while it is charged."""
+    """The mutable fields of a workload while it is charged."""
 
     uid: str
     state: str
@@ -207,12 +226,9 @@ def pod_sets(tx: Transaction, hashes: Iterable[str]) -> Json:
     return dict(_POD_SETS.rows(tx.conn, hashes))
 
 
-def identities(tx: Transaction, uids: Iterable[str]) -> dict[str, tuple[str, str, str, int]]:
-    """Workloads by uid: (kind, namespace, name, generation)."""
-    return {
-        uid: (kind, namespace, name, generation)
-        for uid, kind, namespace, name, generation in _IDENTITIES.rows(tx.conn, uids)
-    }
+def identities(tx: Transaction, uids: Iterable[str]) -> dict[str, WorkloadIdentity]:
+    """Workloads by uid."""
+    return {row[0]: WorkloadIdentity._make(row) for row in _IDENTITIES.rows(tx.conn, uids)}
 
 
 def rules(
@@ -276,7 +292,7 @@ def put_explanations(tx: Transaction, found: Mapping[str, JsonView]) -> None:
 
 
 def explanation(tx: Transaction, key: str) -> tuple[Json, dt.datetime] | None:
-    """Why a class waits, and since when it is so; None if nothing was refused."""
+    """The reason why a class waits, and its time; None if nothing was refused."""
     row = tx.conn.execute(select(explanations).where(explanations.c.key == key)).one_or_none()
     return None if row is None else (row.explanation, row.at)
 

@@ -2,24 +2,26 @@
 
 A new database is made from the tables as they are and marked with the newest revision, which is much
 faster than going through all of them; a test holds the two ways equal. An older hub may start on a newer
-schema where that says so (`hub.store.compatibility`).
+schema that declares it (`hub.store.compatibility`).
 """
 
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from hub.store import compatibility, form, narrowing, tallies
 from hub.store.errors import REMEDY, StoreError
-from hub.store.tables import metadata
+from hub.store.tables import metadata, workloads
 
-HEAD: Final = "2026_11_30_facts"
+HEAD: Final = "2026_11_30_kind_versions"
 # Revisions whose hubs may run on a database at HEAD: what came since only expands. Empty after a revision
 # that contracts.
 BESIDE: Final = (
+    "2026_11_30_kinds",
+    "2026_11_30_facts",
     "2026_11_30_decisions",
     "2026_11_29_unstarted",
     "2026_11_29_namespaces",
@@ -65,8 +67,15 @@ def migrate(conn: Connection, *, allowed: bool = True, running: Collection[str] 
             "restore a backup, or start the release that made it"
         )
     tallies.ensure(conn)
-    compatibility.tell(conn, HEAD, BESIDE)
+    compatibility.tell(conn, HEAD, () if _has_newer_work(conn) else BESIDE)
     return found not in {None, HEAD} and bool(running)
+
+
+def _has_newer_work(conn: Connection) -> bool:
+    """Whether there is work of kinds that the hubs of `BESIDE` would take for Jobs (`newer_work`)."""
+    c = workloads.c
+    found = select(c.uid).where(c.kind.not_in(["Job", "Workload"])).limit(1)
+    return conn.execute(found).first() is not None
 
 
 def revision(conn: Connection) -> str | None:
@@ -89,7 +98,7 @@ def revision(conn: Connection) -> str | None:
 
 
 def is_known(name: str) -> bool:
-    """Whether this release has that revision, which is a file of its own."""
+    """True if this release has that revision, which has its own file."""
     return "/" not in name and (_SCRIPTS / "versions" / f"{name}.py").is_file()
 
 
@@ -146,7 +155,7 @@ def create(conn: Connection) -> None:
 
 
 def _run_beside(conn: Connection, found: str) -> None:
-    """A newer schema: fine where it says so and has what this release needs. Raises UnknownSchema."""
+    """A newer schema: fine if it says so and has the parts for this release. Raises UnknownSchema."""
     if HEAD not in compatibility.beside(conn, found):
         raise UnknownSchema(
             f"the database is at revision {found}, of a newer release, beside which this one ({HEAD}) "
@@ -164,7 +173,7 @@ def _refuse_to_change(found: str | None, *, allowed: bool, running: Collection[s
     if not allowed:
         what = "is empty" if found is None else f"is at revision {found}"
         raise SchemaBehind(f"the database {what}, this release needs {HEAD}: run `{_MIGRATE}`")
-    # Hubs of before this rule do not say what they are: they run on the revision that is there.
+    # Hubs before this rule do not declare their revision: they run on the present one.
     others = {each or found for each in running} - {HEAD, *BESIDE}
     if others:
         told = ", ".join(sorted(str(each) for each in others))
@@ -192,7 +201,7 @@ def _older_than(conn: Connection, found: str) -> list[str]:
 
 def _run(conn: Connection, which: str, to: str, found: str) -> None:
     from alembic import command  # noqa: PLC0415 - seldom needed, slow to import
-    from alembic.util import CommandError  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415 - as above
 
     try:
         getattr(command, which)(configuration(conn), to)

@@ -1,4 +1,4 @@
-"""What somebody may see, as a condition of a query: so that pages of a list are whole, and no row is asked.
+"""Visibility as a condition of a query: so that pages of a list are full, and no row is checked separately.
 
 `hub.domain.access.Area.holds` says the same of one row.
 """

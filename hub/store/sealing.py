@@ -1,4 +1,4 @@
-"""Which keys the secrets of a database are encrypted with, and their change to another one, row by row.
+"""Encryption keys of a database's secrets, and their rotation, row by row.
 
 The database says which keys its values may need (setting `secrets_keys`), so that a hub without one of them
 does not start. A key is in it before anything is written with it, and is taken out when a pass over
@@ -19,15 +19,13 @@ from hub.store.tables import metadata
 from hub.store.transaction import Transaction
 
 STATE: Final = "secrets_keys"  # {"ids": [key id], "done": key id that everything is under}
-Place = tuple[
-    int, tuple[str | int, ...]
-]  # which column, and the key of the last row that was looked at
+Place = tuple[int, tuple[str | int, ...]]  # which column, and the key of the last checked row
 START: Final[Place] = (0, ())
 
 
 @dataclass(frozen=True, slots=True)
 class Resealed:
-    """What one step did. `next`: where to go on, None at the end; `unreadable`: rows that do not open."""
+    """The result of one step. `next`: position, None at the end; `unreadable`: rows that do not open."""
 
     next: Place | None
     changed: int
@@ -75,7 +73,7 @@ def claim(tx: Transaction) -> None:
 
 
 def is_due(tx: Transaction) -> bool:
-    """Whether any value may be under another key than the first, or in clear where it should not be."""
+    """True if any value may be under another key than the first, or in clear where it should be encrypted."""
     writes = keys_of(tx.conn.dialect).writes
     ids, done = _state(tx)
     return ids != ([writes] if writes else []) or done != writes

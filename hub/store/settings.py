@@ -50,6 +50,13 @@ def remove(tx: Transaction, name: str) -> None:
     tx.touch("settings", name)
 
 
+def beginning_with(tx: Transaction, prefix: str) -> dict[str, Any]:
+    """Values by name of those that are no secrets and whose names begin with `prefix`."""
+    columns = select(settings.c.name, settings.c.value)
+    found = tx.conn.execute(columns.where(settings.c.name.startswith(prefix, autoescape=True)))
+    return {name: value for name, value in found if not _is_secret(name)}
+
+
 def secret_names(tx: Transaction) -> list[str]:
     """Of those that are there and are kept encrypted where there is a key."""
     secret = or_(settings.c.name.in_(SECRET), settings.c.name.startswith(SECRETS, autoescape=True))

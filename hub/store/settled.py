@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import and_, bindparam, case, func, select, update
 
 from hub.store.bulk import Bulk
 from hub.store.lookup import Lookup
@@ -27,6 +27,17 @@ def bindings_in(tx: Transaction, placement: str, clusters: Iterable[str]) -> dic
     """The decisions of one placement for some clusters, by cluster; absent ones are left out."""
     rows = _BINDINGS.rows(tx.conn, [(placement, each) for each in clusters])
     return {row[1]: Binding._make(row) for row in rows}
+
+
+def unsettled(tx: Transaction) -> dict[str, int]:
+    """By uid of each placement that chose clusters: of how many not all is there; 0 for those of Jobs."""
+    open_ = and_(bindings.c.settled_at.is_(None), bindings.c.policy_snapshot != "job")
+    query = (
+        select(bindings.c.placement, func.sum(case((open_, 1), else_=0)))
+        .where(bindings.c.selected.is_(True))
+        .group_by(bindings.c.placement)
+    )
+    return {uid: int(number) for uid, number in tx.conn.execute(query)}
 
 
 def settle(tx: Transaction, changed: Sequence[Binding]) -> None:

@@ -1,9 +1,9 @@
 """Bounds the rows that one page of a list of workloads reads, for any filter and any number of jobs.
 
-Lists are newest first, by `ix_workloads_created_at` (of one owner by `ix_workloads_owner`). Where a filter
-leaves few rows, by an index of its own, these are read and sorted. Where it leaves many, rows are read in the
-order of the list, `MOST_READ` at most: a page that finds less than was asked for ends there, and the next one
-begins there. There is no index beside those that the path of a job needs: each would cost every submission.
+Lists are newest first, by `ix_workloads_created_at` (of one owner by `ix_workloads_owner`). If a filter
+leaves few rows, by its own index, these are read and sorted. If it leaves many, rows are read in the order
+of the list, `MOST_READ` at most: a page with fewer matches ends there, and the next one begins there.
+There is no index beside those that the path of a job needs: each would cost every submission.
 """
 
 import datetime as dt

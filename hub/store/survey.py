@@ -1,4 +1,4 @@
-"""How a database is as a whole: what each table holds and since when, and whether counts are kept right."""
+"""Survey of a database: size and age of each table, and whether counts are correct."""
 
 import datetime as dt
 from typing import Final, NamedTuple
@@ -41,7 +41,7 @@ def tables(conn: Connection) -> list[TableFigures]:
 
 
 def count(conn: Connection, table: Table) -> int:
-    """How many rows a table has."""
+    """The number of rows of a table."""
     return int(conn.execute(select(func.count()).select_from(table)).scalar_one())
 
 
@@ -58,7 +58,7 @@ def size(conn: Connection) -> int:
 
 
 def miscounted(conn: Connection) -> list[str]:
-    """Where the numbers of workloads that triggers keep are not those of the rows; a few, in words."""
+    """Differences between the numbers of workloads that triggers keep and the rows; a few, in words."""
     c = workloads.c
     shown = c.deleted_at.is_(None) | c.live.is_not(None)
     rows = conn.execute(

@@ -21,9 +21,12 @@ from sqlalchemy.dialects.postgresql import TEXT
 
 from hub.store.columns import JsonColumn, OptionsColumn, SealedColumn, SealedJsonColumn, Utc
 from hub.store.metadata import NUMBER, metadata
+from hub.store.tables_of_kinds import kind_versions
 from hub.store.tables_of_people import audit, idempotency, principals, role_bindings, tokens
 
-__all__ = ["audit", "idempotency", "metadata", "principals", "role_bindings", "tokens"]
+__all__ = [
+    "audit", "idempotency", "kind_versions", "metadata", "principals", "role_bindings", "tokens",
+]  # fmt: skip
 
 # One value each: hub_id, incarnation, hub_cluster_uid, pool_keys …
 settings = Table(
@@ -63,7 +66,7 @@ objects = Table(
     Column("status", JsonColumn),
     Column("created_at", Utc, nullable=False),
     Column("updated_at", Utc, nullable=False),
-    Column("deleted_at", Utc),  # being deleted: what it caused is being taken back
+    Column("deleted_at", Utc),  # being deleted: its effects are being withdrawn
     Column(
         "hub_cluster_uid", String(64)
     ),  # Namespaces: which one of the hub cluster it is, once seen
@@ -79,6 +82,8 @@ manifests = Table(
     Column("generation", BigInteger, primary_key=True),
     Column("manifest", SealedColumn("manifests.manifest"), nullable=False),  # JSON bytes
     Column("hash", String(64), nullable=False),
+    # Of a kind that is no Job: how it is written into a member (`hub.domain.workloads.work_form`)
+    Column("form", JsonColumn),
 )
 # Pod sets shared by equal jobs: scored once per class.
 shapes = Table(
@@ -170,6 +175,16 @@ workloads = Table(
     ),  # who keeps it Held; "": set by a hub of the releases before, or not held
     Column("ran_from", Utc),  # by its member's clock, as `ran_until`: shown, orders nothing
     Column("ran_until", Utc),
+    Column(
+        "api_version",
+        String(253),
+        nullable=False,
+        default="batch/v1",
+        server_default="batch/v1",
+    ),  # with which it came
+    Column(
+        "kind_version", String(280), nullable=False, default="", server_default=""
+    ),  # of an administrator's definition, NAME@VERSION: it is read by that one to its end
     UniqueConstraint("namespace", "name", "kind", "live"),
     Index("ix_workloads_owner", "owner", "created_at", "uid"),
     Index("ix_workloads_state", "state"),
@@ -196,10 +211,10 @@ dependencies = Table(
     Column("on_name", String(253), primary_key=True),
     Column("namespace", String(63), nullable=False),  # of both
     Column("wanted", String(8), nullable=False),  # ok | any | fail
-    Column("on_uid", String(64), nullable=False),  # "": nobody of that name has come yet
+    Column("on_uid", String(64), nullable=False),  # "": no job of that name has come yet
     Column("state", String(16), nullable=False),  # Waiting | Satisfied | NeverSatisfied | Waived
     Column("ended", String(16), nullable=False),  # how the other had ended then; "": it had not
-    Column("until", Utc),  # by when somebody of that name must have come
+    Column("until", Utc),  # deadline for a job of that name
     Column("decided_at", Utc),
     Index("ix_dependencies_on_uid", "on_uid"),
     Index(
@@ -211,7 +226,7 @@ dependencies = Table(
         postgresql_where=_OPEN,
     ),
 )
-# How many of them there are, so that nobody counts a million rows: kept by triggers (hub.store.tallies).
+# Their number, so that no query counts a million rows: kept by triggers (hub.store.tallies).
 tallies = Table(
     "tallies",
     metadata,
@@ -260,7 +275,9 @@ capacities = Table(
     Column("cluster", String(63), primary_key=True),
     Column("capacity", LargeBinary, nullable=False),  # shared.wire.agent_v1.Capacity as JSON
     Column("at", Utc, nullable=False),
-    Column("down", JsonColumn),  # its API server serves its agent nothing: {reason, since, cause}
+    Column(
+        "down", JsonColumn
+    ),  # its API server does not answer or refuses its agent: {reason, since, cause}
 )
 
 # What one cluster should hold, and what its agent said of it.

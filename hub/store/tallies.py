@@ -1,22 +1,34 @@
-"""How many workloads there are, by namespace, LocalQueue and state: counted as they change, not when asked.
+"""Counts of workloads, by namespace, LocalQueue and state: updated on change, not computed on request.
 
 Triggers of the database keep the numbers, in the transaction that changes the rows and whoever writes
 it; so they are never late and never wrong, and reading them costs as much as there are queues. The
-triggers go with the table when a revision makes it anew: they are looked for at every start, and where
-they are not as they should be, everything is counted once.
+triggers go with the table when a revision creates it again: every start checks them, and if they differ,
+everything is counted once.
 """
 
 import hashlib
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from hub.store import scoping
+from hub.store.bulk import Bulk
 from hub.store.lookup import Prepared
 from hub.store.tables import tallies
 from hub.store.transaction import Transaction
 
+_IN_STATE: Final = Prepared(
+    select(tallies.c.namespace, tallies.c.queue, func.sum(tallies.c.number))
+    .where(tallies.c.state == bindparam("state"), tallies.c.number > 0)
+    .group_by(tallies.c.namespace, tallies.c.queue)
+)
+_KEY: Final = ("namespace", "queue", "state", "shown")
+_REMOVE_EMPTY: Final = Bulk(
+    tallies.delete().where(
+        *(tallies.c[name] == bindparam(f"b_{name}") for name in _KEY), tallies.c.number <= 0
+    )
+)
 _SHOWN: Final = "({row}.deleted_at IS NULL OR {row}.live IS NOT NULL)"
 _NEW, _OLD = _SHOWN.format(row="NEW"), _SHOWN.format(row="OLD")
 _ADD: Final = (
@@ -72,7 +84,7 @@ def namespaces_with(tx: Transaction, state: str) -> frozenset[str]:
 
 
 def ensure(conn: Connection) -> None:
-    """See that the triggers are there, at start; what nobody is counted under any more goes."""
+    """Check the triggers, at start; remove empty counters."""
     if conn.dialect.name == "sqlite":
         _ensure_sqlite(conn)
     else:
@@ -93,12 +105,11 @@ def remove(conn: Connection) -> None:
 def trim(tx: Transaction, limit: int) -> int:
     """Delete at most `limit` numbers that have come down to nothing; how many."""
     c = tallies.c
-    key = (c.namespace, c.queue, c.state, c.shown)
-    empty = select(*key).where(c.number <= 0).limit(limit)
-    gone = [tuple(row) for row in tx.conn.execute(empty)]
-    for row in gone:
-        same = [column == value for column, value in zip(key, row, strict=True)]
-        tx.conn.execute(tallies.delete().where(*same, c.number <= 0))
+    empty = (
+        select(*(c[name].label(f"b_{name}") for name in _KEY)).where(c.number <= 0).limit(limit)
+    )
+    gone = [dict(row) for row in tx.conn.execute(empty).mappings()]
+    _REMOVE_EMPTY.run(tx.conn, gone)
     return len(gone)
 
 
@@ -151,7 +162,7 @@ def _count(conn: Connection, statements: Iterable[str]) -> None:
 
 
 def by_state(tx: Transaction) -> dict[str, int]:
-    """How many jobs that are shown, and that whoever asks may see, are in each state."""
+    """The number of jobs in each state that are shown and that the caller may see."""
     if tx.scope.is_everything:
         rows: Iterable[Any] = _ALL_BY_STATE.rows(tx.conn)
     else:
@@ -161,10 +172,5 @@ def by_state(tx: Transaction) -> dict[str, int]:
 
 def in_state(tx: Transaction, state: str) -> list[tuple[str, str, int]]:
     """(namespace, queue, how many) of workloads in one state."""
-    c = tallies.c
-    rows = tx.conn.execute(
-        select(c.namespace, c.queue, func.sum(c.number))
-        .where(c.state == state, c.number > 0)
-        .group_by(c.namespace, c.queue)
-    )
+    rows = _IN_STATE.rows(tx.conn, state=state)
     return [(namespace, queue, int(number)) for namespace, queue, number in rows]

@@ -53,7 +53,7 @@ def roles_named(tx: Transaction, name: str) -> set[str]:
 
 
 def set_groups(tx: Transaction, principal: str, groups: Collection[str]) -> None:
-    """Whom a person is among, from now on; their tokens are looked at anew."""
+    """Set the groups of a person; caches of their tokens are cleared."""
     tx.conn.execute(
         update(principals).where(principals.c.id == principal).values(groups=sorted(set(groups)))
     )
@@ -156,7 +156,7 @@ def _supersede(tx: Transaction, which: ColumnElement[bool]) -> None:
 
 
 def note_use(tx: Transaction, id: str) -> None:  # noqa: A002 - the column
-    """A session is in use now; what is remembered of it elsewhere is looked up anew."""
+    """Note the use of a session; other processes read it again."""
     tx.conn.execute(update(tokens).where(tokens.c.id == id).values(used_at=tx.now))
     tx.touch("tokens", id)
 

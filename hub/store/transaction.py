@@ -28,7 +28,7 @@ Touched = dict[str, set[str]]  # keys by kind
 
 
 class Identified(Protocol):
-    """What an event may be about: a record that says of itself what it is."""
+    """The subject of an event: a record that identifies itself."""
 
     @property
     def uid(self) -> str: ...
@@ -41,7 +41,7 @@ class Identified(Protocol):
 
 
 class Transaction:
-    """One transaction: its connection, its instant, and what followers are told when it commits."""
+    """One transaction: its connection, its instant, and the changes for followers when it commits."""
 
     __slots__ = ("conn", "earlier", "events", "memory", "now", "scope", "touched", "via")
 
@@ -58,7 +58,7 @@ class Transaction:
         self.touched: Touched = {}
         self.earlier: Touched = earlier or {}  # by others in this group commit: in no feed yet
         self.events: list[NewEvent] = []
-        self.scope = EVERYTHING  # what whoever asks may see and do: lists and finds go by it
+        self.scope = EVERYTHING  # the caller's rights: lists and finds apply them
         self.via = ""  # by what way people came, where the audit says it: the page
 
     def touch(self, kind: str, *keys: str) -> None:
@@ -118,7 +118,7 @@ class Transaction:
         )
 
     def remembered(self, kind: str, key: object, read: Callable[[], T]) -> T:
-        """What `read` gives, which follows from rows of `kind` alone: read again once they changed.
+        """The result of `read`, which follows from rows of `kind` alone: read again once they changed.
 
         Only the writer's transactions remember; every change of such rows must touch `kind`.
         """

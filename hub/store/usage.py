@@ -6,18 +6,17 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import bindparam, delete, select
 
-from hub.store.bulk import Bulk
-from hub.store.dialect import insert
+from hub.store.bulk import Upsert
 from hub.store.tables import usage
 from hub.store.transaction import Transaction
 from shared.documents import Json
 
 CHANGED: Final = "usage"  # the kind under which a sample enters the change feed
-_UPSERT: dict[str, Bulk] = {}  # by dialect
+_UPSERT: Final = Upsert(usage, ("namespace", "queue"))
 
 
 class Consumed(NamedTuple):
-    """What one LocalQueue has consumed, in Kubernetes' units by resource, and when that was true."""
+    """The consumption of one LocalQueue, in Kubernetes' units by resource, and its time."""
 
     namespace: str
     queue: str
@@ -34,23 +33,12 @@ def every(tx: Transaction) -> list[Consumed]:
 
 
 def put(tx: Transaction, rows: Sequence[Consumed]) -> None:
-    """Write samples, in place of those that were there; every follower reads them anew."""
-    dialect = tx.conn.dialect.name
-    if dialect not in _UPSERT:
-        statement = insert(tx.conn, usage).values(
-            {c.name: bindparam(c.name, type_=c.type) for c in usage.c}
-        )
-        _UPSERT[dialect] = Bulk(
-            statement.on_conflict_do_update(
-                index_elements=["namespace", "queue"],
-                set_={n: statement.excluded[n] for n in ("consumed", "at")},
-            )
-        )
+    """Replace samples; every follower reads them again."""
     told: list[Json] = [
         {"namespace": r.namespace, "queue": r.queue, "consumed": dict(r.amounts), "at": r.at}
         for r in rows
     ]
-    _UPSERT[dialect].run(tx.conn, told)
+    _UPSERT.run(tx.conn, told)
     tx.touch(CHANGED, CHANGED)
 
 

@@ -1,8 +1,8 @@
 """Pages of works, measured before they are read: all of them, or those with drift."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from sqlalchemy import func, literal, select
+from sqlalchemy import and_, case, func, literal, select
 
 from hub.store import scoping
 from hub.store.dialect import Query
@@ -70,6 +70,34 @@ def _page(
             (c.cluster > after[0]) | ((c.cluster == after[0]) & (c.uid > after[1]))
         )
     return query.order_by(c.cluster, c.uid).limit(limit)
+
+
+class PlacedFigures(NamedTuple):
+    """Number of objects of placements in one cluster and phase, and of those that are not as wanted."""
+
+    cluster: str
+    phase: str  # "": nothing was reported yet
+    objects: int
+    unavailable: int
+    drifted: int
+
+
+def placed_figures(tx: Transaction) -> list[PlacedFigures]:
+    """By cluster and phase; jobs of queues are left out, and so is what is only compared."""
+    c = works.c
+    query = (
+        select(
+            c.cluster,
+            c.phase,
+            func.count(),
+            func.sum(case((c.available.is_(False), 1), else_=0)),
+            func.sum(case((c.drift.is_not(None), 1), else_=0)),
+        )
+        .where(and_(c.placed_by > "", c.action != "Compare"))
+        .group_by(c.cluster, c.phase)
+        .order_by(c.cluster, c.phase)
+    )
+    return [PlacedFigures._make(row) for row in tx.conn.execute(query)]
 
 
 def list_drifted(tx: Transaction, after: tuple[str, str] | None, limit: int) -> list[DriftedWork]:

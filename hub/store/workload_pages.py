@@ -89,7 +89,7 @@ def _page(
 
 
 def states(tx: Transaction, uids: Collection[str]) -> list[WorkloadProgress]:
-    """How workloads of whatever state stand, by uid: the narrow columns; absent ones are left out."""
+    """The states of workloads in any state, by uid: the narrow columns; absent ones are left out."""
     rows = [WorkloadProgress._make(row) for row in _STATES.rows(tx.conn, uids)]
     if tx.scope.is_everything:
         return rows
@@ -103,7 +103,7 @@ def states(tx: Transaction, uids: Collection[str]) -> list[WorkloadProgress]:
 def bare_by_name(
     tx: Transaction, names: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], BareProgress]:
-    """How bare Workloads stand that occupy the given (namespace, name)s, with their pod counts."""
+    """The states of bare Workloads that occupy the given (namespace, name)s, with their pod counts."""
     rows = map(BareProgress._make, _BARE.rows(tx.conn, names))
     return {(row.namespace, row.name): row for row in rows}
 

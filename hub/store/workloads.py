@@ -40,8 +40,9 @@ from hub.store.transaction import Transaction
 from shared.documents import Json, JsonView
 
 BARE: Final = "Workload"  # kind of those that no Job owns: an executor outside runs them
+RUN: Final = "Job"  # asked for by name: whatever members run, of which kind it may be
 
-# What each transition is called in events, and what is said if the caller says nothing.
+# The event of each transition, and its default message.
 EVENTS: Final[Mapping[str, tuple[str, str]]] = {
     Transition.HOLD: ("Held", "held"),
     Transition.RELEASE: ("Released", "waits again"),
@@ -58,7 +59,7 @@ EVENTS: Final[Mapping[str, tuple[str, str]]] = {
         "ClusterUnreachable",
         "{cluster} does not answer: waiting, quota stays charged",
     ),
-    Transition.WITHDRAW: ("Withdrawing", "being taken back from {cluster}"),
+    Transition.WITHDRAW: ("Withdrawing", "being withdrawn from {cluster}"),
     Transition.REQUEUE: ("Requeued", "waits again"),
     Transition.SUCCEED: ("Succeeded", "finished in {cluster}"),
     Transition.FAIL: ("Failed", "failed"),
@@ -67,7 +68,7 @@ EVENTS: Final[Mapping[str, tuple[str, str]]] = {
     Transition.CANCEL: ("Cancelled", "cancelled"),
     Transition.DEACTIVATE: ("Deactivated", "deactivated"),
 }
-# Who holds what was held or let go, unless the caller says who.
+# The holder that a transition sets, unless the caller names one.
 _HELD_FOR: Final = {Transition.HOLD: HeldFor.PERSON, Transition.RELEASE: HeldFor.NOBODY}
 _WARNINGS = frozenset({Transition.LOSE, Transition.FAIL, Transition.ABORT, Transition.DEACTIVATE})
 # A workload that waits holds no cluster and no quota.
@@ -110,17 +111,26 @@ _WHOLE: Final = tuple(
 )
 _SELECT: Final = select(*_WHOLE)
 _BY_UID: Final = Lookup(lambda among: _SELECT.where(among(workloads.c.uid)))
-_LIVE: Final = Lookup(
-    lambda among: _SELECT.where(
-        among(workloads.c.namespace, workloads.c.name),
-        workloads.c.kind == bindparam("kind"),
-        workloads.c.live.is_(True),
-    )
-)
+_LIVE: Final = {
+    BARE: Lookup(
+        lambda among: _SELECT.where(
+            among(workloads.c.namespace, workloads.c.name),
+            workloads.c.kind == BARE,
+            workloads.c.live.is_(True),
+        )
+    ),
+    RUN: Lookup(
+        lambda among: _SELECT.where(
+            among(workloads.c.namespace, workloads.c.name),
+            workloads.c.kind != BARE,
+            workloads.c.live.is_(True),
+        )
+    ),
+}
 
 
 class _Standing(NamedTuple):
-    """What a transition must know of a workload."""
+    """Fields of a workload that a transition needs."""
 
     uid: str
     epoch: int
@@ -160,9 +170,9 @@ def transition(tx: Transaction, name: Transition, rows: Sequence[WorkloadMove]) 
     then the event says what the transition does. A row whose workload is of
     another epoch, or in a state that `name` may not start from, is left out. `place` raises the epoch
     by one; states that wait are freed of cluster and quota; times of states are set to the unit's. A
-    workload that is being deleted gives its name back with whatever end it comes to. Where a row carries
-    `if_state` or `if_generation`, it moves only what is in that state, or of that generation: what was
-    decided of something else is left out. `cause` is the event's code of why, where that is not `reason`.
+    workload that is being deleted gives its name back with whatever end it comes to. A row with `if_state`
+    or `if_generation` changes only a workload in that state, or of that generation: decisions about
+    another one are dropped. `cause` is the event's code of why, where that is not `reason`.
     """
     allowed = frozenset(sources(name))
     known = _standing(tx, [row["uid"] for row in rows])
@@ -225,7 +235,7 @@ def refuse(tx: Transaction, rows: Sequence[ReasonToWait]) -> None:
 def change(tx: Transaction, rows: Sequence[WorkloadChange]) -> None:
     """Set columns other than the state, by uid; all rows name the same columns.
 
-    What quota is held for, and how dearly, enters the feed as `TERMS` too.
+    The demand and priority of quota enter the feed as `TERMS` too.
     """
     if not rows:
         return
@@ -257,26 +267,35 @@ def select_whole() -> Select[Any]:
 
 
 def read(tx: Transaction, query: Select[Any]) -> list[Workload]:
-    """What a query of `select_whole` finds."""
+    """The result of a query of `select_whole`."""
     return [Workload._make(row) for row in tx.conn.execute(query)]
 
 
 def live_by_name(
-    tx: Transaction, names: Iterable[tuple[str, str]], kind: str = "Job"
+    tx: Transaction, names: Iterable[tuple[str, str]], kind: str = RUN
 ) -> dict[tuple[str, str], Workload]:
-    """Workloads of one kind that occupy the given (namespace, name)s."""
-    rows = map(Workload._make, _LIVE.rows(tx.conn, names, kind=kind))
+    """Workloads that occupy the given (namespace, name)s: bare ones (`BARE`), or what members run (`RUN`).
+
+    Among the latter a name is one of them, whatever their kinds.
+    """
+    rows = map(Workload._make, _LIVE[kind].rows(tx.conn, names))
     return {(row.namespace, row.name): row for row in rows}
 
 
-def newest_by_name(
-    tx: Transaction, namespace: str, name: str, kind: str = "Job"
-) -> Workload | None:
-    """The workload of one kind that occupies a name, else the newest that once did."""
+def has_other_kinds(tx: Transaction) -> bool:
+    """Tell if the store has a live job of another kind than Job."""
     c = workloads.c
+    found = select(c.uid).where(c.live.is_(True), c.kind.not_in(("Job", BARE))).limit(1)
+    return tx.conn.execute(found).first() is not None
+
+
+def newest_by_name(tx: Transaction, namespace: str, name: str, kind: str = RUN) -> Workload | None:
+    """The workload that occupies a name, bare or run by members, else the newest that once did."""
+    c = workloads.c
+    of_kind = c.kind == BARE if kind == BARE else c.kind != BARE
     found = read(
         tx,
-        _SELECT.where(c.namespace == namespace, c.name == name, c.kind == kind)
+        _SELECT.where(c.namespace == namespace, c.name == name, of_kind)
         .order_by(c.live.is_(None), c.created_at.desc(), c.uid.desc())
         .limit(1),
     )
@@ -284,7 +303,7 @@ def newest_by_name(
 
 
 def _standing(tx: Transaction, uids: Sequence[str]) -> dict[str, _Standing]:
-    """What a transition must know of each workload; locked until commit where that is possible."""
+    """Fields of each workload that a transition needs; locked until commit where possible."""
     return {row[0]: _Standing._make(row) for row in _STANDING.rows(tx.conn, uids)}
 
 

@@ -7,7 +7,7 @@ again for every state that a member reports.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from sqlalchemy import (
     LargeBinary,
@@ -22,9 +22,9 @@ from sqlalchemy import (
     update,
 )
 
-from hub.store.bulk import Bulk
-from hub.store.dialect import CHUNK, insert
-from hub.store.lookup import Lookup
+from hub.store.bulk import Bulk, Upsert
+from hub.store.dialect import CHUNK
+from hub.store.lookup import Lookup, Prepared
 from hub.store.records.works import (
     Composable,
     Desired,
@@ -108,6 +108,7 @@ _COMPOSABLE = Lookup(
             ),
             works.c.content,
             contents.c.manifest,
+            manifests.c.form,
         )
         .select_from(works)
         .outerjoin(workloads, workloads.c.uid == works.c.uid)
@@ -124,6 +125,8 @@ _COMPOSABLE = Lookup(
     )
 )
 _WHOLE = Lookup(lambda among: select(works).where(among(works.c.cluster, works.c.uid)))
+_OF_UIDS = Lookup(lambda among: select(works).where(among(works.c.uid)))
+_OF_PLACEMENT = Prepared(select(works).where(works.c.placed_by == bindparam("placement")))
 _DESIRED_OF = Lookup(
     lambda among: select(*_DESIRED).where(
         works.c.cluster == bindparam("cluster"), among(works.c.uid)
@@ -153,7 +156,7 @@ _REMOVE = Bulk(
         works.c.cluster == bindparam("b_cluster"), works.c.uid == bindparam("b_uid")
     )
 )
-_UPSERT: dict[str, Bulk] = {}  # by dialect
+_UPSERT: Final = Upsert(works, ("cluster", "uid"), kept=("created_at",), defaults=_FRESH)
 
 
 def key(cluster: str, uid: str) -> str:
@@ -164,27 +167,11 @@ def key(cluster: str, uid: str) -> str:
 def upsert(tx: Transaction, rows: Sequence[WantedWork]) -> None:
     """Give clusters something to hold: new rows, or a new epoch, generation or option of old ones.
 
-    What an earlier epoch was observed as is forgotten.
+    Observations of an earlier epoch are forgotten.
     """
     if not rows:
         return
-    dialect = tx.conn.dialect.name
-    if dialect not in _UPSERT:
-        statement = insert(tx.conn, works).values(
-            {column.name: bindparam(column.name, type_=column.type) for column in works.c}
-        )
-        _UPSERT[dialect] = Bulk(
-            statement.on_conflict_do_update(
-                index_elements=["cluster", "uid"],
-                set_={
-                    column.name: statement.excluded[column.name]
-                    for column in works.c
-                    if column.name not in ("cluster", "uid", "created_at")
-                },
-            ),
-            _FRESH,
-        )
-    _UPSERT[dialect].run(tx.conn, [{**row, "created_at": tx.now} for row in rows])
+    _UPSERT.run(tx.conn, [{**row, "created_at": tx.now} for row in rows])
     tx.touch("works", *(key(row["cluster"], row["uid"]) for row in rows))
 
 
@@ -286,11 +273,7 @@ def remove(tx: Transaction, keys: Sequence[tuple[str, str]]) -> None:
 
 def of_uids(tx: Transaction, uids: Sequence[str]) -> list[Work]:
     """Works of jobs or objects, in whichever clusters."""
-    return [
-        Work._make(row)
-        for chunk in chunks(uids)
-        for row in tx.conn.execute(select(works).where(works.c.uid.in_(chunk)))
-    ]
+    return [Work._make(row) for row in _OF_UIDS.rows(tx.conn, uids)]
 
 
 def of_keys(tx: Transaction, keys: Iterable[tuple[str, str]]) -> list[Work]:
@@ -310,10 +293,24 @@ def named(tx: Transaction, cluster: str, namespace: str, name: str) -> list[Work
     return [Work._make(row) for row in tx.conn.execute(query)]
 
 
+def clusters_holding(
+    tx: Transaction, group: str, kind: str, namespace: str, name: str, most: int
+) -> list[str]:
+    """The clusters with a work for an object of that identity, whatever its action; at most `most`."""
+    c = works.c
+    query = select(c.cluster).where(
+        c.epoch == 0,
+        c.kind == kind,
+        c.namespace == namespace,
+        c.name == name,
+        c.api_version.startswith(f"{group}/", autoescape=True),
+    )
+    return list(tx.conn.execute(query.distinct().order_by(c.cluster).limit(most)).scalars())
+
+
 def of_placement(tx: Transaction, placement: str) -> list[Work]:
     """Works that one placement caused."""
-    query = select(works).where(works.c.placed_by == placement)
-    return [Work._make(row) for row in tx.conn.execute(query)]
+    return [Work._make(row) for row in _OF_PLACEMENT.rows(tx.conn, placement=placement)]
 
 
 def not_standing(tx: Transaction, placements: Sequence[str]) -> set[tuple[str, str]]:

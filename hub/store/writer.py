@@ -1,7 +1,7 @@
 """Group commit: one thread that writes, many callers that share its transactions.
 
-The thread drains its queue into one transaction, gives each caller a savepoint of its own, commits
-once, and only then tells the callers, all in one callback per event loop. Cost per job falls as load
+The thread drains its queue into one transaction, gives each caller a savepoint, commits once, and only
+then answers the callers, all in one callback per event loop. Cost per job falls as load
 grows; nothing is acknowledged before it is durable. A transaction that can not be committed (a full
 disk) leaves nothing behind, and the next one begins on sound ground: `hub.store.room`.
 """
@@ -55,7 +55,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What to tell one caller."""
+    """The answer for one caller."""
 
     call: Call
     value: Any = None
@@ -127,8 +127,8 @@ class Writer:
         """Those that share the next commit; is it the last?
 
         Callers that were answered together come back together: a commit that began with the first of
-        them would let the others wait for the one after. So as many as last time are waited for, for
-        a fraction of what a commit takes. One that calls alone never waits.
+        them would let the others wait for the one after. So it waits for as many as last time, for a
+        fraction of a commit's duration. One that calls alone never waits.
         """
         calls = [first]
         until = self._clock.monotonic() + patience_s
@@ -147,8 +147,8 @@ class Writer:
         """One transaction for `calls`; if it can not be committed, one for each of them.
 
         So one caller that asks for more than there is room for fails alone, and a connection that was lost
-        meanwhile is not its caller's matter. Where there is no room at all, those that are left are refused
-        without another try. Of what may have been committed nothing is tried again: it would be done twice.
+        meanwhile is not its caller's matter. If there is no room at all, the rest is refused without
+        another try. Of what may have been committed nothing is tried again: it would be done twice.
         """
         failure, was_open = None, not self._conn.closed
         try:
@@ -165,7 +165,7 @@ class Writer:
             yield from self._one_by_one(calls)
 
     def _is_lost(self, was_open: bool) -> bool:
-        """Whether the connection is gone that was there before."""
+        """True if the earlier connection is gone."""
         return was_open and self._conn.closed
 
     def _one_by_one(self, calls: list[Call]) -> Iterator[Outcome]:
@@ -196,8 +196,8 @@ class Writer:
     def _undo(self, error: Exception) -> Exception:
         """Leave nothing of a failed transaction behind; what to tell its caller.
 
-        After a COMMIT that failed the transaction is over for SQLAlchemy, and may be open for SQLite:
-        both are asked. A connection that can not even roll back is replaced.
+        After a COMMIT that failed the transaction is over for SQLAlchemy, and may be open for SQLite: both
+        are checked. A connection that can not even roll back is replaced.
         """
         self._memory.clear()
         try:
@@ -208,7 +208,7 @@ class Writer:
                 held = self._conn.connection.dbapi_connection
                 if held is not None:
                     held.rollback()
-        except Exception:  # noqa: BLE001 - whatever it is, that connection is of no more use
+        except Exception:  # noqa: BLE001 - after any error, that connection is useless
             self._let_go()
         failure = told(error)
         if isinstance(failure, StoreUnavailable):
@@ -220,7 +220,7 @@ class Writer:
         return failure
 
     def _let_go(self) -> None:
-        """The next turn connects anew, as soon as there is somebody to connect to."""
+        """The next turn reconnects, as soon as there is something to connect to."""
         with contextlib.suppress(SQLAlchemyError):
             self._conn.invalidate()
         with contextlib.suppress(SQLAlchemyError):
@@ -252,17 +252,19 @@ class Writer:
             self._backend.tell(self._conn, change.revision)
             news.append(change)
         self._commit(transaction, entered.ticket)
-        self._revision = _newest(news, self._revision)  # not before: what failed has told nobody
+        self._revision = _newest(
+            news, self._revision
+        )  # not before: a failed write has announced nothing
         return settled, news
 
     def _claim_key(self, whole: Transaction) -> None:
-        """What was sealed here is sealed by a key that the database names, whatever others took for done."""
+        """Values sealed here use a key that the database names, whatever others consider finished."""
         part = Transaction(self._conn, whole.now, self._memory)
         sealing.claim(part)
         self._absorb(whole, part)
 
     def _catch_up(self, whole: Transaction) -> list[Change]:
-        """What others have committed since the last transaction of ours; nobody else writes meanwhile."""
+        """Commits of others since our last transaction; no other process writes meanwhile."""
         news = changes.merged(whole, self._revision)
         for change in news:
             for kind in change.keys:
@@ -287,7 +289,7 @@ class Writer:
             self._let_go()
 
     def _run_group(self, whole: Transaction, group: list[Call]) -> list[Settled]:
-        """Run callers that share one function; if that fails as a whole, run each by itself."""
+        """Run callers that share one function; if that fails as a whole, run each alone."""
         part = Transaction(self._conn, whole.now, self._memory, whole.touched)
         driver.run(self._conn, SAVEPOINT)
         try:

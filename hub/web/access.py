@@ -1,5 +1,5 @@
-"""Who may look at the page: a token is traded for a session, whose cookie no script can read and no
-other site sends.
+"""Access to the page: a token is exchanged for a session, whose cookie no script can read and no other site
+sends.
 
 The session is good for the page, and for those routes of the API that the page's actions call
 (`hub.api.policy.from_page`); it ends by itself, by signing out and with the token; the token stays with its
@@ -50,9 +50,7 @@ MARK: Final = (
     "X-Roadstead-Page"  # no form can send it, and no other site may: it is not CORS-safelisted
 )
 _TYPES: Final = frozenset({"", "application/json"})
-_ELSEWHERE: Final = (
-    "this was sent from another site, or from a page that is out of date: load it again"
-)
+_ELSEWHERE: Final = "this was sent from another site, or from an outdated page: reload it"
 _NOTED_S: Final = 60.0
 _PORT: Final = re.compile("[0-9]{1,5}")
 _OWN_PATH: Final = re.compile(
@@ -87,7 +85,7 @@ async def login(request: Request) -> Response:
 
 
 def own_path(given: str) -> str:
-    """The page of this hub that somebody came for, or the front page for what may lead elsewhere."""
+    """The requested page of this hub, or the front page for a path that may lead elsewhere."""
     return given if _OWN_PATH.fullmatch(given) else "/"
 
 
@@ -133,7 +131,7 @@ async def viewer(request: Request) -> Principal | None:
 
 
 async def note_use(request: Request) -> None:
-    """Somebody is there: written down once a minute, for a session that nobody uses ends."""
+    """Note an activity once a minute: an idle session ends."""
     held, hub = request.cookies.get(name_of_cookie(request), ""), hub_of(request)
     state = request.app.state
     if not hasattr(state, "sessions_used"):
@@ -148,12 +146,12 @@ async def note_use(request: Request) -> None:
 
 
 def scope_of_viewer(who: Principal, verb: Verb, noun: Noun) -> Scope:
-    """What a person who is signed in sees of `noun`, as a request of theirs to the API would."""
+    """The caller's visible part of `noun`, the same as by the API."""
     return who.rights.scope(verb, noun) if who.role == USER else EVERYTHING
 
 
 def sees_clusters(who: Principal) -> bool:
-    """Whether members are there for them: their role holds everywhere."""
+    """True if the caller sees members: the role holds everywhere."""
     return who.role != USER or who.rights.allows(Verb.GET, Noun.CLUSTERS)
 
 
@@ -166,13 +164,13 @@ async def actor(request: Request) -> Principal | None:
 
 
 def mark_of(request: Request) -> str:
-    """What the pages of this session send with each action; it tells nothing of the session itself."""
+    """The token that the pages of this session send with each action; it reveals nothing of the session."""
     held = request.cookies.get(name_of_cookie(request), "")
     return hmac.new(held.encode(), b"an action of the page", hashlib.sha256).hexdigest()
 
 
 async def signed_in(request: Request) -> Principal | None:
-    """Who acts on a page. None where no page says so: a session alone opens nothing of the API.
+    """The user who acts on a page. None if no page sends it: a session alone opens nothing of the API.
 
     Raises Rejected: Forbidden for what another site may have sent.
     """
@@ -194,7 +192,7 @@ async def signed_in(request: Request) -> Principal | None:
     ):
         raise Rejected(RejectCode.FORBIDDEN, _ELSEWHERE)
     _same_origin(request)
-    if not hasattr(request.state, "principal"):  # a stream that asks again is nobody's doing
+    if not hasattr(request.state, "principal"):  # a stream that polls again is no user activity
         await note_use(request)
     return found
 
@@ -229,7 +227,7 @@ def name_of_cookie(request: Request) -> str:
 
 
 def is_secure(request: Request) -> bool:
-    """Whether the browser speaks TLS: to the hub, or to a proxy that the hub trusts (uvicorn's rule)."""
+    """True if the browser uses TLS: to the hub, or to a proxy that the hub trusts (uvicorn's rule)."""
     return bool(request.scope["scheme"] == "https")
 
 

@@ -1,9 +1,10 @@
-"""What people see, read and rendered once for all who look at the same and may see the same.
+"""Views of the page, read and rendered once for all viewers of the same view with the same rights.
 
-A view names what a page shows and to whom; equal views are read once. A part is HTML with the id it has
-on the page. Looking never weighs on the hub: whoever asks again within `pause_s` gets what is there, and
-`pause_s` grows with the processor time that reading took, so that all views together take about a
-tenth of one thread, however many watch them.
+A view names the content of a page and its readers' rights; equal views are read once. A part is HTML with
+the id it has
+on the page. Reading never loads the hub: a request within `pause_s` gets the cached view, and `pause_s`
+grows with the processor time of a read, so that all views together take about a tenth of one thread,
+however many watch them.
 """
 
 import asyncio
@@ -36,13 +37,13 @@ class Looked(NamedTuple):
 
 
 class View(Hashable, Protocol):
-    """What one page shows to those who see the same of it; equal ones are read once for all of them.
+    """The content of one page for readers with equal rights; equal ones are read once for all of them.
 
     A frozen dataclass that holds everything by which its parts differ: names, filters, the reader's scope.
     """
 
     async def look(self, hub: Hub, find_index: FindIndex) -> Looked:
-        """Read and render it. Raises Rejected(NotFound) where what it shows is not, or no more, there."""
+        """Read and render it. Raises Rejected(NotFound) if its object does not exist, or no longer does."""
         ...
 
 
@@ -58,7 +59,7 @@ class Sight:
 
 
 class Board:
-    """The views that somebody looks at."""
+    """The views with readers."""
 
     def __init__(self, hub: Hub, find_index: FindIndex) -> None:
         self._hub = hub
@@ -97,7 +98,7 @@ class Board:
             self._kept.popitem(last=False)
 
     def _renewed(self) -> int:
-        """How many views are renewed at present."""
+        """The number of views that are renewed at present."""
         since = self._hub.clock.monotonic() - _FRESH_S
         return sum(sight.read_at >= since for sight in self._kept.values())
 

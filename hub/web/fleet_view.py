@@ -15,7 +15,7 @@ _FIRST: Final = ("cpu", "memory")
 _LAST: Final = "pods"
 _MAX_DOORS: Final = 3
 _UNLIMITED: Final = "unlimited"  # null on the wire
-UNREADABLE: Final = "what the hub holds of it can not be shown; the hub's log says why"
+UNREADABLE: Final = "the hub's record of it can not be shown; the hub's log says why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def cluster_line(row: Json, now: dt.datetime) -> ClusterLine:
 
 
 def unreadable_cluster(row: Json) -> ClusterLine:
-    """What is shown of one that can not be shown."""
+    """The placeholder of an unreadable one."""
     return ClusterLine(
         text(row.get("name")), "Unreadable", "bad", "", "", 0, 0, None, (), UNREADABLE
     )
@@ -166,7 +166,7 @@ def queue_line(row: Json) -> QueueLine:
 
 
 def unreadable_queue(row: Json) -> QueueLine:
-    """What is shown of one that can not be shown."""
+    """The placeholder of an unreadable one."""
     return QueueLine(
         text(row.get("name")), "", "", "", "Unreadable", "bad", "", 0, 0, (), UNREADABLE
     )
@@ -195,7 +195,7 @@ def _amount(row: Json, name: str) -> int:
 
 
 def event_line(event: StoredEvent, now: dt.datetime) -> EventLine:
-    """What happened, and to what."""
+    """The event, and its object."""
     return EventLine(
         id=text(event.id),
         at=instant(event.at, now),
@@ -208,7 +208,7 @@ def event_line(event: StoredEvent, now: dt.datetime) -> EventLine:
 
 
 def _page_of(event: StoredEvent) -> str:
-    """The page of what something happened to; "" where it has none."""
+    """The page of an event's object; "" if it has none."""
     match event.kind:
         case "Job" | "Workload":
             return path_of("jobs", event.uid)

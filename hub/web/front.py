@@ -1,4 +1,4 @@
-"""The front page: jobs, clusters, queues, drift and events of the whole fleet, each part by itself."""
+"""The front page: jobs, clusters, queues, drift and events of the whole fleet, in separate parts."""
 
 import datetime as dt
 import time
@@ -72,7 +72,7 @@ def _render(
 
 
 def _not_shown(scope: Scope) -> Mapping[str, str]:
-    """Parts that are empty for who sees no more than `scope`: to whom they are shown."""
+    """Parts that are empty for a reader limited to `scope`: their readers."""
     if scope.is_everything:
         return {}
     hidden = {"clusters": "all namespaces"}

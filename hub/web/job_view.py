@@ -17,16 +17,16 @@ _PREFIX: Final = "resources.kubernetes-fleet.io/"
 _AVAILABLE: Final = "available-"
 _MAX_CHOICES: Final = 20
 _WITH_QUOTA: Final = frozenset({Reason.EXCEEDS_MAX_QUOTA, Reason.WAITING_FOR_QUOTA})
-# What is said where neither the hub nor the member has said anything.
+# The default text if neither the hub nor the member has a message.
 _WORDS: Final = {
     "Held": "held by its user or its queue",
     "Pending": "has not been considered yet",
     "Reserved": "quota is charged; admission checks are open",
-    "Placed": "its agent has not been told yet",
-    "Offered": "its agent was told; the Job is not in the cluster yet",
-    "Applied": "the Job is in the cluster; no pod has run yet",
+    "Placed": "not offered to its agent yet",
+    "Offered": "offered to its agent; not in the cluster yet",
+    "Applied": "in the cluster; no pod has run yet",
     "Running": "",
-    "Withdrawing": "is being taken back from its cluster",
+    "Withdrawing": "is being withdrawn from its cluster",
     "Succeeded": "",
     "Unknown": "its cluster does not answer: it waits, and its quota stays charged",
 }
@@ -107,12 +107,12 @@ def job_line(shown: ShownJob, now: dt.datetime) -> JobLine:
 
 
 def _started(row: JobOnPage) -> dt.datetime | None:
-    """When what is there now started; an epoch that was taken back is not there any more."""
+    """The start of the present run; a withdrawn epoch does not count."""
     return None if row.state in _NOT_STARTED else began_at(row)
 
 
 def unreadable(row: JobOnPage) -> JobLine:
-    """What is shown of a row that can not be shown."""
+    """The placeholder of an unreadable row."""
     return JobLine(
         uid=text(row.uid),
         namespace=text(row.namespace),
@@ -126,7 +126,7 @@ def unreadable(row: JobOnPage) -> JobLine:
         since_word="",
         created=None,
         reason="Unreadable",
-        message="what the hub holds of this job can not be shown; the hub's log says why",
+        message="the hub's record of this job can not be shown; the hub's log says why",
         facts=(),
         choices_title="",
         choices=(),
@@ -142,6 +142,9 @@ def _facts(told: Json, waiting: Json, reason: str) -> Iterator[str]:
             f"{position['overall']} of {position['ofOverall']} overall"
         )
     for short in waiting.get("quota") or () if reason not in _WITH_QUOTA else ():
+        if said := short.get("message"):
+            yield text(f"quota: {said}")
+            continue
         yield text(
             f"quota: asks {short['asked']} {short['resource']} of flavor {short['flavor']}, "
             f"{short['used']} of {short['limit']} used"
@@ -154,7 +157,7 @@ def _facts(told: Json, waiting: Json, reason: str) -> Iterator[str]:
 
 
 def _verdicts(waiting: Json) -> tuple[str, tuple[ScoredCluster, ...]]:
-    """Why no cluster takes it."""
+    """The reason why no cluster takes it."""
     verdicts: Sequence[Json] = waiting.get("clusters") or ()
     choices = tuple(
         ScoredCluster(text(v["cluster"]), False, "", 0, text(v.get("message") or v.get("reason")))
@@ -164,7 +167,7 @@ def _verdicts(waiting: Json) -> tuple[str, tuple[ScoredCluster, ...]]:
 
 
 def _decision(decision: Json) -> tuple[str, tuple[ScoredCluster, ...]]:
-    """Why this cluster, and no other."""
+    """The reason for this cluster."""
     clusters: Sequence[Json] = decision.get("clusters") or ()
     scored = [c for c in clusters if not c.get("rule")]
     names = {c["cluster"] for c in scored}
@@ -207,7 +210,7 @@ _FULLNESS: Final = "in-use-after"  # its score is what is not in use
 
 
 def score_words(name: str) -> str:
-    """What a score goes by, in words: `available cpu`; a long bar is much of it."""
+    """The terms of a score, in words: `available cpu`; a long bar is much of it."""
     if name == _FULLNESS:
         return "left free after it is placed"
     return name.removeprefix(_PREFIX).replace("-", " ")

@@ -21,7 +21,7 @@ from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 _BEAT_S: Final = 5.0  # ages move on, and a revoked token ends the stream
-_OVER: Final = b"event: ended\ndata: {}\n\n"  # the page is to be asked for anew
+_OVER: Final = b"event: ended\ndata: {}\n\n"  # the page must be loaded again
 MakeView = Callable[[Principal], View]
 
 

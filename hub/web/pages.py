@@ -1,6 +1,6 @@
 """The live page: the whole of it once, then each part again when it has changed.
 
-The page has no API of its own and reads nothing but what a viewer may read. All state of a view is
+The page has no separate API and reads only what a viewer may read. All state of a view is
 in its address, so that a view can be kept and sent.
 """
 
@@ -33,8 +33,8 @@ _MOST_NAME: Final = 253
 _NAMES: Final = ("owner", "namespace", "queue", "cluster")  # exact, as in `/v1/jobs`
 # Why a token opens no page, by what the way in puts in the address.
 _REFUSED: Final = {
-    "wrong": "This token is not known here, or it has ended.",
-    "no-role": "This token is good, but whose it is has no role here yet: an administrator binds one.",
+    "wrong": "This token is unknown here, or it has expired or was revoked.",
+    "no-role": "This token is valid, but its owner has no role here yet: an administrator binds one.",
 }
 router = new_router("page")
 router.routes.extend(
@@ -85,9 +85,9 @@ async def static(request: Request, name: str) -> Response:
 
 
 def nothing_here(request: Request, refusal: Rejected | None = None) -> Response | None:
-    """The page for an address that is none, or that is refused; None for who did not ask for a page.
+    """The page for an unknown or refused address; None for who did not ask for a page.
 
-    What the API refuses is said in its own way, whoever asks.
+    Refusals of the API keep their form, whoever asks.
     """
     if request.method not in {"GET", "HEAD"}:
         return None

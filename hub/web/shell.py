@@ -1,4 +1,4 @@
-"""What all pages share: templates, the files beside them, and how a page becomes an answer."""
+"""Common parts of all pages: templates, static files, and the building of answers."""
 
 import hashlib
 import time
@@ -29,10 +29,11 @@ _TYPES: Final = {
     "job.js": "text/javascript; charset=utf-8",
     "actions.js": "text/javascript; charset=utf-8",
     "logs.js": "text/javascript; charset=utf-8",
+    "login.js": "text/javascript; charset=utf-8",
     "mark.svg": "image/svg+xml",
 }
 _STATIC: Final = {name: (_HERE / "static" / name).read_bytes() for name in _TYPES}
-# In the addresses of the files: a browser keeps each version for good and never mixes two.
+# In the addresses of the files: a browser keeps each version permanently and never mixes two.
 VERSION: Final = hashlib.sha256(b"".join(_STATIC.values())).hexdigest()[:12]
 _KEEP: Final = {"Cache-Control": "max-age=31536000, immutable"}
 
@@ -59,9 +60,9 @@ def render_parts(
     shared: Json | None = None,
     called: Mapping[str, str] | None = None,
 ) -> tuple[Mapping[str, str], float]:
-    """Each part of a page by itself, and the processor time of all in s; one that can not be shown says so.
+    """Each part of a page separately, and the processor time of all in s; an unreadable part shows a message.
 
-    `given`: what the template `FOLDER/NAME.html` is given, besides what is `shared`; `called`: what a part
+    `given`: the arguments of the template `FOLDER/NAME.html`, besides `shared`; `called`: what a part
     is called in that sentence.
     """
     began = time.thread_time()
@@ -81,9 +82,9 @@ def render_parts(
 def login_page(
     request: Request, status: int = 200, *, wrong: str = "", said: str = "", to: str | None = None
 ) -> Response:
-    """The way in. `wrong`: why the token is none; `said`: why the provider's way led nowhere.
+    """The way in. `wrong`: the fault of the token; `said`: why the provider's way led nowhere.
 
-    It leads to `to`, and without it to the address that was asked for.
+    It leads to `to`, and without it to the requested address.
     """
     provider = hub_of(request).sign_in.page
     if to is None:
@@ -105,7 +106,7 @@ def signed_in_page(
 
 
 def static_file(name: str, version: str) -> Response | None:
-    """Style, script or sign; None where there is no such file. Kept for good under its own version."""
+    """Style, script or sign; None where there is no such file. Cached permanently under its own version."""
     if name not in _STATIC:
         return None
     kept = _KEEP if version == VERSION else {}

@@ -27,7 +27,7 @@ from shared.reject_codes import RejectCode
 _KEPT_S: Final = 600  # for a person to sign in at the provider
 _CODE: Final = re.compile("[a-z_]{1,40}")
 _OTHER: Final = (
-    "This is the end of another attempt to sign in, or it took too long: sign in again."
+    "This answer belongs to another sign-in attempt, or it took too long: sign in again."
 )
 router = new_router("page")
 _log = structlog.get_logger(__name__)
@@ -83,7 +83,8 @@ async def _let_in(request: Request, hub: Hub, found: Verified) -> Response:
         return _refused(request, said)
     kept = hub.sign_in.terms.session_kept
     made = await hub.write(sessions.begin_session, name, found.who.groups, kept, who.id)
-    # A page of the hub's own goes on from here: a redirect from the provider would not bring a cookie along
+    # A page of the hub itself continues from here: a redirect from the provider would not bring a cookie
+    # along
     # that is for requests of the hub's own pages alone.
     reply = html("back.html", who=name, to=_came_for(request))
     _forget(request, reply)

@@ -1,6 +1,6 @@
 """The page's read models: what was read, as records the templates show without thinking.
 
-A row that can not be shown is replaced by a line that says so; the others stay.
+An unreadable row is replaced by a message; the others stay.
 """
 
 import datetime as dt
@@ -110,7 +110,7 @@ def address(asked: Asked, **changes: Any) -> str:
 
 
 def tabs(states: Mapping[str, int] | None, asked: Asked) -> tuple[Tab, ...]:
-    """All jobs, then each group of states. What is kept are counts of the whole fleet: a part has none."""
+    """All jobs, then each group of states. Cached counts are fleet-wide: a limited reader has none."""
     known = states or {}
     of_part = asked.is_of_part
     counts = {group: sum(known.get(s, 0) for s in own) for group, own in GROUPS.items()}
@@ -151,7 +151,7 @@ def jobs_view(
 
 
 def _chips(asked: Asked) -> Iterator[Chip]:
-    """What the table is narrowed to, besides states; several states are told, too."""
+    """The filters of the table, besides states; several states are shown, too."""
     if len(asked.groups) > 1:
         names = " or ".join(_LABELS[group][0].lower() for group in asked.groups)
         yield Chip("state", names, _to(asked, ""))
@@ -202,12 +202,12 @@ def _attention(
     queues: Sequence[QueueLine],
     drift: Sequence[DriftLine],
 ) -> Iterable[str]:
-    """What somebody should look at."""
+    """Items that need attention."""
     if fleet.stopped:
         yield f"{timeline.CODE}: {fleet.stopped}."
     bridge = fleet.bridge or {}
     if bridge.get("reason") and not bridge["running"]:
-        yield f"The bridge to the hub cluster stands still ({bridge['reason']}): {bridge['message']}"
+        yield f"The bridge to the hub cluster is stopped ({bridge['reason']}): {bridge['message']}"
     for each in clusters:
         yield from _about(each)
     if fleet.forgotten:
@@ -223,11 +223,11 @@ def _attention(
             waits = f"is {queue.state.lower()} with {count(queue.pending, 'job')} waiting"
             yield f"Queue {queue.name} {waits}: {queue.message}"
     if drift:
-        yield f"{count(len(drift), 'field differs', 'fields differ')} from what the hub wants: see Drift."
+        yield f"{count(len(drift), 'field differs', 'fields differ')} from the hub's manifests: see Drift."
 
 
 def _about(cluster: ClusterLine) -> Iterable[str]:
-    """What keeps new work from a member."""
+    """The reasons that keep new work from a member."""
     if cluster.state == "Suspect" and cluster.heartbeat is not None:
         yield (
             f"Cluster {cluster.name} has been silent for {cluster.heartbeat.age}: it gets no new work. "

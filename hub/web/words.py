@@ -1,4 +1,4 @@
-"""How numbers, times and states look to a person. Pure; every template value passes through here."""
+"""Formats numbers, times and states for people. Pure; every template value passes through here."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ def moment(at: str) -> dt.datetime:
 
 
 def age(then: dt.datetime, now: dt.datetime) -> str:
-    """How long ago, in the largest unit that it fills: 42s, 5m, 3h, 2d. page.js has the same rule."""
+    """The age, in the largest unit that it fills: 42s, 5m, 3h, 2d. page.js has the same rule."""
     left = max(0, int((now - then).total_seconds()))
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if left >= size:
@@ -70,7 +70,7 @@ def age(then: dt.datetime, now: dt.datetime) -> str:
 
 
 def percent(part: float, whole: float) -> int:
-    """How much of the whole, 0 to 100; something is never shown as nothing."""
+    """The share of the whole, 0 to 100; a positive share is never shown as nothing."""
     if whole <= 0 or part <= 0:
         return 0
     return min(100, max(1, round(100 * part / whole)))
@@ -87,7 +87,7 @@ def count(number: int, one: str, many: str = "") -> str:
 
 
 def lasting(seconds: float) -> str:
-    """How long something took, in two units at most: 0.4 s, 42 s, 5 min 12 s, 3 h 5 min, 2 d 4 h."""
+    """A duration, in two units at most: 0.4 s, 42 s, 5 min 12 s, 3 h 5 min, 2 d 4 h."""
     if seconds < 10:
         return f"{max(0.0, seconds):.1f} s".replace(".0 s", " s")
     left = round(seconds)

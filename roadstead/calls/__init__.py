@@ -1,5 +1,5 @@
-"""What can be asked of a hub, one function per call, by noun; none of them asks by itself.
+"""The calls of the SDK, one function each, by noun; a function itself sends nothing.
 
-A function here gives the steps of a call (`roadstead.steps`); `table.Calls` makes them methods of both
+A function here returns the steps of a call (`roadstead.steps`); `table.Calls` makes them methods of both
 clients.
 """

@@ -1,4 +1,4 @@
-"""People: who is asking, what they may do, which roles are bound to whom, and the audit."""
+"""People: the caller, their rights, role bindings, and the audit."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -12,25 +12,25 @@ _BINDINGS = "/v1/access/bindings"
 
 
 def whoami() -> Steps[WhoAmI]:
-    """Who this client is to the hub, and what roles they have."""
+    """The caller's name and roles at the hub."""
     return one(Request("GET", "/v1/whoami"), WhoAmI)
 
 
 def ways_in() -> Steps[WaysIn]:
-    """How people sign in to this hub; asked without a token."""
+    """The hub's sign-in configuration; needs no token."""
     return one(Request("GET", "/v1/sign-in"), WaysIn)
 
 
 def can_i(
     verb: str, kind: str, *, namespace: str | None = None, queue: str | None = None
 ) -> Steps[Allowed]:
-    """Whether this client may do `verb` to `kind`, in `namespace` or anywhere."""
+    """Return whether this client may do `verb` to `kind`, in `namespace` or anywhere."""
     query = {"verb": verb, "kind": kind, "namespace": namespace, "queue": queue}
     return one(Request("GET", "/v1/can-i", query), Allowed)
 
 
 def role_bindings() -> Steps[list[RoleBinding]]:
-    """Who has which role where."""
+    """List role bindings."""
     return items(Request("GET", _BINDINGS), RoleBinding)
 
 
@@ -44,7 +44,7 @@ def bind_role(
     queues: Sequence[str] | None = None,
     priority_classes: Sequence[str] | None = None,
 ) -> Steps[RoleBinding]:
-    """Give a role to users and groups, in place of the binding of that name; None: everywhere."""
+    """Bind a role to users and groups; replaces the binding of that name. None: everywhere."""
     given = {
         "role": role,
         "users": list(users),
@@ -58,7 +58,7 @@ def bind_role(
 
 
 def unbind_role(name: str) -> Steps[RoleBinding]:
-    """Take a role binding away."""
+    """Remove a role binding."""
     return one(Request("DELETE", f"{_BINDINGS}/{part(name)}"), RoleBinding)
 
 
@@ -71,7 +71,7 @@ def audit(
     since: dt.datetime | None = None,
     limit: int | None = None,
 ) -> Flow[AuditEntry]:
-    """Who did what, newest first."""
+    """Read the audit, newest first."""
     filters = {
         "principal": principal,
         "verb": verb,

@@ -1,4 +1,4 @@
-"""Admission checks: who waits for an answer, and the answer."""
+"""Admission checks: open ones, and answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from roadstead.steps import Flow, Request, Steps, one, pages
 def checks(
     *, check: str | None = None, controller: str | None = None, limit: int | None = None
 ) -> Flow[OpenCheck]:
-    """Who waits for an admission check's answer: a pair of job and check each."""
+    """List open admission checks as pairs of job and check."""
     return pages("/v1/checks", {"check": check, "controller": controller}, OpenCheck, limit)
 
 
@@ -42,7 +42,7 @@ def set_check(
 
 
 def serve_check(check: str, *, on: bool = True, message: str = "") -> Steps[KubernetesObject]:
-    """Say, as its controller, that an AdmissionCheck is served (or no longer): condition Active."""
+    """Report, as its controller, that an AdmissionCheck is served or not: condition Active."""
     status, reason = ("True", "Active") if on else ("False", "Inactive")
     condition = {"type": "Active", "status": status, "reason": reason, "message": message}
     path = f"/v1/objects/kueue.x-k8s.io/AdmissionCheck/{part(check)}/status"

@@ -1,4 +1,4 @@
-"""Member clusters: declare, look at, cordon, write off."""
+"""Member clusters: declare, show, cordon, fence."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from roadstead.calls.bodies import body_of
 from roadstead.models.clusters import (
     Cluster,
+    CordonPreview,
     DeclaredCluster,
     Drained,
     Fenced,
@@ -28,7 +29,7 @@ def cluster(name: str) -> Steps[Cluster]:
 
 
 def namespaces(cluster: str) -> Steps[list[MemberNamespace]]:
-    """Namespaces of one member that the hub uses or asks for, with their consent."""
+    """Namespaces of one member that the hub uses or requests, with their consent."""
     return items(Request("GET", f"/v1/clusters/{part(cluster)}/namespaces"), MemberNamespace)
 
 
@@ -38,7 +39,7 @@ def add_cluster(
     taints: Sequence[Mapping[str, Any]] = (),
     pools: Sequence[Mapping[str, Any]] = (),
 ) -> Steps[DeclaredCluster]:
-    """Declare a member; the answer holds its one-time join token.
+    """Declare a member; the answer has its one-time join token.
 
     `pools` are those that an autoscaler may add nodes to, as `spec.pools` of a MemberCluster.
     """
@@ -48,28 +49,35 @@ def add_cluster(
 
 
 def join_token(name: str) -> Steps[JoinToken]:
-    """A fresh one-time join token for a declared member; earlier unused ones end."""
+    """Make a new one-time join token for a declared member; revokes earlier unused ones."""
     return one(Request("POST", f"/v1/clusters/{part(name)}/join-token"), JoinToken)
 
 
 def cordon(name: str, *, on: bool = True) -> Steps[Cluster]:
-    """Stop (or allow again) new work on a member; what runs there goes on."""
+    """Stop (or allow) new work on a member; running jobs continue."""
     verb = "cordon" if on else "uncordon"
     return one(Request("POST", f"/v1/clusters/{part(name)}/{verb}", repeatable=True), Cluster)
 
 
-def remove_cluster(name: str, *, objects: str = "", dry_run: bool = False) -> Steps[Deleted]:
-    """Forget a member that holds no jobs; its agent's credential ends. Else raises Rejected.
+def preview_cordon(name: str, *, on: bool = True) -> Steps[CordonPreview]:
+    """Preview `cordon`; raises Rejected if it would be rejected."""
+    verb = "cordon" if on else "uncordon"
+    asked = {"dryRun": "true"}
+    return one(Request("POST", f"/v1/clusters/{part(name)}/{verb}", asked), CordonPreview)
 
-    `objects`: Delete takes them back first, Abandon leaves them; "" is as its MemberCluster says.
-    `dry_run`: only say what that does there.
+
+def remove_cluster(name: str, *, objects: str = "", dry_run: bool = False) -> Steps[Deleted]:
+    """Remove a member without jobs and revoke its agent's credential; else raises Rejected.
+
+    `objects`: Delete withdraws them first, Abandon leaves them; "" uses its MemberCluster's policy.
+    `dry_run`: only return the effects there.
     """
     asked = {"propagationPolicy": objects or None, "dryRun": "true" if dry_run else None}
     return one(Request("DELETE", f"/v1/clusters/{part(name)}", asked), Deleted)
 
 
 def drain(name: str, *, dry_run: bool = False) -> Steps[Drained]:
-    """Cordon a member; its jobs start elsewhere, objects leave as budgets allow. `dry_run`: only say so."""
+    """Cordon a member; its jobs start elsewhere, objects leave as budgets allow. `dry_run`: only preview."""
     body = body_of({"dryRun": True} if dry_run else {})
     return one(
         Request("POST", f"/v1/clusters/{part(name)}/drain", body=body, repeatable=True), Drained
@@ -77,9 +85,9 @@ def drain(name: str, *, dry_run: bool = False) -> Steps[Drained]:
 
 
 def fence(name: str, confirm: str, *, though_it_answers: bool = False) -> Steps[Fenced]:
-    """Write a destroyed member off: its jobs start elsewhere. `confirm`: its name again.
+    """Fence a destroyed member: its jobs start elsewhere. `confirm`: its name again.
 
-    One that still answers is refused, unless you say that you know: its jobs run twice.
+    Rejects a member that still answers, unless you override it: its jobs run twice.
     """
     given = {"confirm": confirm} | ({"thoughItAnswers": True} if though_it_answers else {})
     return one(Request("POST", f"/v1/clusters/{part(name)}/fence", body=body_of(given)), Fenced)

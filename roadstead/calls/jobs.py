@@ -1,4 +1,4 @@
-"""Jobs: submit, list, look at, hold, release, cancel, delete."""
+"""Jobs: submit, list, show, hold, release, cancel, delete."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,10 +20,10 @@ _TOO_MUCH = frozenset({"BodyTooLarge", "TooManyValues", "TooManyDocuments"})
 
 
 def submit(manifest: Manifest, *, key: str | None = None) -> Steps[Job]:
-    """Submit one Job: a dictionary, or JSON or YAML; returns it as the hub holds it.
+    """Submit one Job: a dictionary, or JSON or YAML; returns the hub's job.
 
-    `key` is the Idempotency-Key: the same key and body give the same answer. One is made up when none
-    is given, so that a repeated request after a cut connection submits once.
+    `key` is the Idempotency-Key: the same key and body give the same answer. Without one, the client
+    generates a key, so that a resent request after a dropped connection submits once.
     """
     if not isinstance(manifest, Mapping | bytes | str):
         raise TypeError(f"a manifest is a mapping, bytes or a str, not {type(manifest).__name__}")
@@ -35,11 +35,11 @@ def submit(manifest: Manifest, *, key: str | None = None) -> Steps[Job]:
 def submit_many(
     manifests: Iterable[Manifest], *, key: str | None = None, check: bool = True
 ) -> Steps[Outcomes]:
-    """Submit any number of Jobs, many to a request; returns what became of each, in order.
+    """Submit any number of Jobs in batches; returns the outcome of each, in order.
 
-    Dictionaries, or JSON; also Workloads that name their queue. All are sent, whatever is refused.
-    Raises SomeRejected where any was refused, unless `check` is False: its `outcomes` tell of each.
-    With `key` the whole may be repeated: parts already taken are answered again.
+    Accepts dictionaries or JSON; also Workloads that name their queue. Sends all, even if some are
+    rejected. Raises SomeRejected if any was rejected, unless `check` is False: its `outcomes` has each
+    result. With `key` you may repeat the whole call: accepted parts get the same answer.
     """
     outcomes: list[Outcome] = []
     for number, chunk in enumerate(_chunks(manifests)):
@@ -50,10 +50,10 @@ def submit_many(
 
 
 def submit_iter(manifests: Iterable[Manifest], *, key: str | None = None) -> Flow[Outcome]:
-    """`submit_many` for more than fits in memory: reads and sends as the outcomes are iterated.
+    """`submit_many` for more than fits in memory: reads and sends as you iterate the outcomes.
 
-    Nothing is sent before that, and nothing after an iteration that is broken off. Refusals are
-    outcomes, and raise nothing.
+    It sends nothing before that, and nothing after an interrupted iteration. Rejections are outcomes, and
+    raise nothing.
     """
     index = 0
     for number, chunk in enumerate(_chunks(manifests)):
@@ -74,7 +74,7 @@ def jobs(
     label_selector: str | None = None,
     limit: int | None = None,
 ) -> Flow[Job]:
-    """Jobs that match, newest first; `name` is a prefix, `state` one of JobState's."""
+    """Matching jobs, newest first; `name` is a prefix, `state` one of JobState's."""
     filters = {
         "namespace": namespace,
         "queue": queue,
@@ -88,71 +88,85 @@ def jobs(
 
 
 def job(name: str) -> Steps[WholeJob]:
-    """One job by uid or by `namespace/name` (the newest that had the name)."""
+    """One job by uid or by `namespace/name` (the newest of that name)."""
     return one(Request("GET", job_path(name)), WholeJob)
 
 
 def explain(name: str) -> Steps[Explanation]:
-    """Where a job is and why: position, blocking rule in numbers, verdict per cluster."""
+    """Explain a job: position, blocking rule in numbers, verdict per cluster."""
     path = yield from by_uid(name)
     return (yield from one(Request("GET", f"{path}/explain"), Explanation))
 
 
 def job_events(name: str, *, limit: int = 500) -> Steps[list[Event]]:
-    """What happened to a job lately, oldest first; at most `limit` (1 to 500) events."""
+    """Recent events of a job, oldest first; at most `limit` (1 to 500)."""
     path = yield from by_uid(name)
     return (yield from items(Request("GET", f"{path}/events", {"limit": limit}), Event))
 
 
-def cancel(name: str) -> Steps[WholeJob]:
-    """Stop a job wherever it is; it ends Cancelled once it is certain that nothing runs."""
-    return _act(name, "POST", "/cancel")
+def cancel(name: str, *, dry_run: bool = False) -> Steps[WholeJob]:
+    """Cancel a job wherever it is; it becomes Cancelled once it is certain that nothing runs.
 
-
-def hold(name: str) -> Steps[WholeJob]:
-    """Hold a job back until it is released; one that runs is taken back from its cluster."""
-    return _act(name, "POST", "/hold")
-
-
-def release(name: str) -> Steps[WholeJob]:
-    """Let a job wait again that is held or was deactivated.
-
-    One that a person holds and that waits for other jobs besides goes on waiting for them; released once
-    more it goes regardless. So this is not sent again by itself where the connection ends before the answer.
+    `dry_run`: change nothing and return the job as it is; raises Rejected if the call would be rejected.
     """
-    return _act(name, "POST", "/release", repeatable=False)
+    return _act(name, "/cancel", dry_run)
+
+
+def hold(name: str, *, dry_run: bool = False) -> Steps[WholeJob]:
+    """Hold a job until it is released; a running job is withdrawn from its cluster.
+
+    `dry_run`: as for `cancel`.
+    """
+    return _act(name, "/hold", dry_run)
+
+
+def release(name: str, *, dry_run: bool = False) -> Steps[WholeJob]:
+    """Release a held or deactivated job to its queue.
+
+    A job that a person holds and that also waits for other jobs keeps waiting for them; a second release
+    starts it regardless. Therefore this request is not resent if the connection ends before the answer.
+    `dry_run`: as for `cancel`.
+    """
+    return _act(name, "/release", dry_run, repeatable=dry_run)
 
 
 def set_priority(name: str, priority_class: str) -> Steps[WholeJob]:
-    """Give a Job another WorkloadPriorityClass, or none where that is empty."""
+    """Set a Job's WorkloadPriorityClass, or remove it if empty."""
     path = yield from by_uid(name)
     body = body_of({"priorityClass": text(priority_class)})
     ask = Request("POST", f"{path}/priority", body=body, repeatable=True)
     return (yield from one(ask, WholeJob))
 
 
-def delete_job(name: str) -> Steps[WholeJob]:
-    """Stop a job wherever it is and free its name; its history is kept for a while."""
-    return _act(name, "DELETE", "")
+def delete_job(name: str, *, dry_run: bool = False) -> Steps[WholeJob]:
+    """Cancel a job wherever it is and free its name; its history is kept for a while.
+
+    `dry_run`: delete nothing; raises Rejected if the deletion would be rejected.
+    """
+    path = yield from by_uid(name)
+    # In the body, not the query: an earlier hub rejects it there, and would ignore it here.
+    body = body_of({"dryRun": True}) if dry_run else None
+    return (yield from one(Request("DELETE", path, body=body, repeatable=True), WholeJob))
 
 
 def by_uid(name: str) -> Steps[str]:
-    """The path of a job by its uid: a name may be another's by the time a request is repeated."""
+    """The path of a job by its uid, because a resent request might find another job of the same name."""
     if "/" in text(name):
         found = yield from job(name)
         name = found.uid
     return job_path(name)
 
 
-def _act(name: str, method: str, verb: str, *, repeatable: bool = True) -> Steps[WholeJob]:
+def _act(name: str, verb: str, dry_run: bool, *, repeatable: bool = True) -> Steps[WholeJob]:
     path = yield from by_uid(name)
-    return (yield from one(Request(method, path + verb, repeatable=repeatable), WholeJob))
+    look = {"dryRun": "true"} if dry_run else {}
+    return (yield from one(Request("POST", path + verb, look, repeatable=repeatable), WholeJob))
 
 
 def _submit_chunk(lines: list[bytes], first: int, key: str) -> Steps[list[Outcome]]:
-    """Outcomes of one request; where it is refused as a whole, all of its Jobs are.
+    """Outcomes of one request; if it is rejected as a whole, so are all of its Jobs.
 
-    One that is more than the hub takes at a time is halved: nothing of it was taken.
+    A request that is too large for the hub is split in half: nothing of it was accepted.
     """
     body = b"\n".join(lines)
     ask = Request("POST", "/v1/jobs:batch", {}, body, "application/x-ndjson", _keyed(key))
@@ -166,7 +180,7 @@ def _submit_chunk(lines: list[bytes], first: int, key: str) -> Steps[list[Outcom
         return head + (yield from _submit_chunk(lines[half:], first + half, f"{key}/tail"))
     results = items_of(answer)
     if len(results) != len(lines):
-        raise Malformed(f"it told of {len(results)} jobs where {len(lines)} were submitted")
+        raise Malformed(f"it answered for {len(results)} jobs, but {len(lines)} were submitted")
     said = _warnings(answer)
     return [
         _outcome(first + place, told, said.get(place, [])) for place, told in enumerate(results)
@@ -174,19 +188,19 @@ def _submit_chunk(lines: list[bytes], first: int, key: str) -> Steps[list[Outcom
 
 
 def _warnings(answer: Json) -> dict[int, list[str]]:
-    """What is said of jobs, by their place. Raises Malformed."""
+    """Index the hub's entries by position. Raises Malformed."""
     said: dict[int, list[str]] = {}
     try:
         for warning in answer.get("warnings") or ():
             said.setdefault(warning["index"], []).append(warning["message"])
     except (TypeError, KeyError) as fault:
-        raise Malformed("its warnings are none") from fault
+        raise Malformed("its warnings are not texts") from fault
     return said
 
 
 def _outcome(index: int, told: Any, warnings: list[str]) -> Outcome:
     if not isinstance(told, dict):
-        raise Malformed("what it told of a job is no object")
+        raise Malformed("its entry for a job is not an object")
     told = {key: value for key, value in told.items() if key != "index"}
     if "code" in told:
         return Outcome(index, refusal=Rejected(422, told))
@@ -196,7 +210,7 @@ def _outcome(index: int, told: Any, warnings: list[str]) -> Outcome:
 
 
 def _chunks(manifests: Iterable[Manifest]) -> Iterator[list[bytes]]:
-    """The manifests as lines of JSON, as many together as go into one request. Raises TypeError for one."""
+    """The manifests as lines of JSON, as many as fit into one request. Raises TypeError for a single one."""
     if isinstance(manifests, Mapping | bytes | str):
         raise TypeError("submit_many and submit_iter take several manifests; submit takes one")
     chunk: list[bytes] = []
@@ -214,7 +228,7 @@ def _chunks(manifests: Iterable[Manifest]) -> Iterator[list[bytes]]:
 
 
 def _part_of(key: str | None, number: int) -> str:
-    """The key of one request of several: the first has the key itself."""
+    """The key of one request of several: the first uses the key itself."""
     if key is None:
         return str(uuid.uuid4())
     return f"{key}/{number}" if number else key

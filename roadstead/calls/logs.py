@@ -1,4 +1,4 @@
-"""Logs and pods of a job, read from its member while one waits."""
+"""Logs and pods of a job, read live from its member."""
 
 from collections.abc import Mapping
 
@@ -21,16 +21,15 @@ def logs(
     timestamps: bool = False,
     after: Mapping[str, str] | None = None,
 ) -> EventStream[LogRecord]:
-    """Lines of all pods of a job, in order for each container; the last record says why it ends.
+    """Lines of all pods of a job, in order for each container; the last record has the reason of the end.
 
-    `job`: one that the hub answered, or a uid. `since_s`: of the last so many seconds, `tail`: the last so
-    many lines of each container. `after`: where a log that broke off goes on, by POD/CONTAINER the instant of
-    its last line, which is told again with all of its second. Raises ValueError for a name, which may be
-    another job's by then.
+    `job`: a job from the hub, or a uid. `since_s`: only the last seconds, `tail`: the last lines of each
+    container. `after`: resume an interrupted log, by POD/CONTAINER with the instant of its last line; that
+    line's whole second is repeated. Raises ValueError for a name, which may belong to another job by then.
     """
     uid = job.uid if isinstance(job, Job) else text(job)
     if "/" in uid:
-        raise ValueError(f"{uid!r} is no uid: give what Client.job answers")
+        raise ValueError(f"{uid!r} is not a uid: pass a result of Client.job")
     flags = {"follow": follow, "previous": previous, "timestamps": timestamps}
     query: dict[str, str | int | None] = {
         **{name: "true" if given else None for name, given in flags.items()},

@@ -1,4 +1,4 @@
-"""Objects of any kind: apply, list, find; placements, and what has drifted."""
+"""Objects of any kind: apply, list, find; placements, and drift."""
 
 from roadstead.calls.bodies import body_of
 from roadstead.errors import NotFound
@@ -16,8 +16,8 @@ def apply(
     """Apply documents of any kind, as `kubectl apply` would: JSON, or YAML with several documents.
 
     Returns a result per document; some may be rejected. Raises Rejected if every document was;
-    `problem["items"]` then tells of each. `namespace` is for those without one. Where a name is to be
-    generated, a request that was cut off is not repeated: each one makes another object.
+    `problem["items"]` then has each error. `namespace` is for documents without one. A dropped request with
+    generateName is not resent, because each one creates another object.
     """
     body = manifests.encode() if isinstance(manifests, str) else manifests
     ask = Request(
@@ -39,10 +39,10 @@ def plan(
     manifests: bool = False,
     cluster: str = "",
 ) -> Steps[Plan]:
-    """Where documents would go, were they applied now: every cluster's score or refusal. Stores nothing.
+    """Preview where documents would go if applied now: every cluster's score or rejection. Stores nothing.
 
-    Takes what `apply` takes, at most 200 documents. `manifests`: with what each picked cluster would get, or
-    `cluster` alone. Raises Rejected where one of them can not be read.
+    Accepts what `apply` accepts, at most 200 documents. `manifests`: include the manifests for each picked
+    cluster, or for `cluster` alone. Raises Rejected if a document is unreadable.
     """
     body = documents.encode() if isinstance(documents, str) else documents
     kind = content_type or type_of(body)
@@ -55,9 +55,9 @@ def plan(
 
 
 def objects(kind: str, *, group: str = "core", namespace: str = "") -> Flow[KubernetesObject]:
-    """Every object of a kind, of one namespace or of all; not Jobs, which are `jobs`.
+    """Every object of a kind, of one namespace or of all; except Jobs, which are `jobs`.
 
-    Raises NotFound where the hub holds none, and holds a kind of that name in another case or group.
+    Raises NotFound if the hub holds none, but holds a kind of that name in another case or group.
     """
     path = f"/v1/objects/{part(group or 'core')}/{part(kind)}"
     if not (yield from counted_pages(path, {"namespace": namespace}, KubernetesObject)):
@@ -65,7 +65,7 @@ def objects(kind: str, *, group: str = "core", namespace: str = "") -> Flow[Kube
 
 
 def _refuse_namesake(kind: str, group: str) -> Steps[None]:
-    """Raise NotFound where the hub holds this kind by another spelling, or of another group alone."""
+    """Raise NotFound if the hub holds this kind only in another spelling or group."""
     held = yield from kinds()
     alike = [each for each in held if each.is_called(kind)]
     if not alike or any(
@@ -78,7 +78,7 @@ def _refuse_namesake(kind: str, group: str) -> Steps[None]:
 
 
 def kinds() -> Steps[list[HeldKind]]:
-    """The kinds that the hub holds objects of, Jobs aside, with how many of each."""
+    """The kinds that the hub holds objects of, except Jobs, with their counts."""
     return items(Request("GET", "/v1/objects"), HeldKind)
 
 
@@ -100,9 +100,9 @@ def delete_object(
 ) -> Steps[Deleted]:
     """Delete one object of any kind but Job and Workload (`delete_job`, `delete_workload`).
 
-    `drain`: what a ClusterQueue has admitted is taken back first. `dry_run`: only say what that does in
-    members. Raises NotFound, and Rejected while
-    something needs the object: a queue with jobs, a cluster that runs some, a Namespace that is not empty.
+    `drain`: evict a ClusterQueue's admitted jobs first. `dry_run`: only return the effects in members.
+    Raises NotFound, and Rejected while the object is in use: a queue with jobs, a cluster with jobs, a
+    Namespace that is not empty.
     """
     path = object_path(group, kind, namespace, name)
     asked = {"drain": "true" if drain else None, "dryRun": "true" if dry_run else None}
@@ -118,7 +118,7 @@ def hand_over(
 
 
 def placements() -> Flow[Placement]:
-    """Every placement with what it selected and where it put it."""
+    """Every placement with its objects and clusters."""
     return pages("/v1/placements", {}, Placement)
 
 
@@ -128,16 +128,16 @@ def placement(name: str) -> Steps[Placement]:
 
 
 def rebalance(name: str, *, carry_out: bool = False) -> Steps[Rebalanced]:
-    """What would move of a placement's objects, were they picked anew; `carry_out` moves them.
+    """Preview a new pick of a placement's clusters; `carry_out` moves the objects.
 
-    `name` as for `placement`. Jobs that run are never moved. Raises NotFound.
+    `name` as for `placement`. Running Jobs never move. Raises NotFound.
     """
     path = f"/v1/placements/{either(name)}/rebalance"
     return one(Request("POST", path, body=body_of({"carryOut": carry_out})), Rebalanced)
 
 
 def render(name: str, cluster: str) -> Steps[RenderedPlacement]:
-    """What a placement would give a cluster now: overrides applied, envelopes opened, Jobs aside.
+    """Render a placement's manifests for a cluster: overrides applied, envelopes opened, without Jobs.
 
     `name` as for `placement`. Raises NotFound.
     """
@@ -146,7 +146,7 @@ def render(name: str, cluster: str) -> Steps[RenderedPlacement]:
 
 
 def evict(name: str, cluster: str, *, dry_run: bool = False) -> Steps[Evicted]:
-    """Take a placement off one cluster, where its disruption budget allows it; `dry_run` only asks.
+    """Evict a placement from one cluster, if its disruption budget allows it; `dry_run` only previews.
 
     `name` as for `placement`. Raises NotFound.
     """
@@ -156,16 +156,16 @@ def evict(name: str, cluster: str, *, dry_run: bool = False) -> Steps[Evicted]:
 
 
 def drift() -> Flow[DriftedField]:
-    """Every field that no longer is as the hub wants it, with path and both values."""
+    """Every drifted field, with path and both values."""
     return pages("/v1/drift", {}, DriftedField)
 
 
 def settle_drift(
     how: str, cluster: str, kind: str, name: str, *, namespace: str = "", path: str = ""
 ) -> Steps[SettledDrift]:
-    """Decide about a drifted object of a member: `accept`, `restore` or `ignore` what differs.
+    """Settle drift of one object in a member: `accept`, `restore` or `ignore`.
 
-    `path`: the one field that is meant; else all that has drifted. Raises NotFound, Rejected.
+    `path`: one field; default: all drifted fields. Raises NotFound, Rejected.
     """
     asked = {"how": how, "cluster": cluster, "kind": kind, "namespace": namespace, "name": name}
     return one(

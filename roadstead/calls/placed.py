@@ -1,4 +1,4 @@
-"""Placements' records: revisions and going back to one, decisions for clusters, what clusters are given."""
+"""Placements' records: revisions and rollback, decisions for clusters, desired objects of clusters."""
 
 from roadstead.calls.bodies import body_of
 from roadstead.models.placed import ClusterWork, PlacementBinding, Revision, RolledBack
@@ -7,7 +7,7 @@ from roadstead.steps import Flow, Request, Steps, items, one, pages
 
 
 def revisions(placement: str, *, limit: int = 20) -> Steps[list[Revision]]:
-    """Revisions of what a placement selects, newest first, at most 100: what changed, who has which.
+    """Revisions of a placement's objects, newest first, at most 100: changes, and the clusters of each.
 
     `placement`: `name` of a ClusterResourcePlacement, `namespace/name` of a ResourcePlacement. Raises
     NotFound.
@@ -17,15 +17,16 @@ def revisions(placement: str, *, limit: int = 20) -> Steps[list[Revision]]:
 
 
 def roll_back(placement: str, to: int, *, dry_run: bool = False) -> Steps[RolledBack]:
-    """Give a placement's clusters revision `to`, until what is selected changes; or only show it.
+    """Roll a placement back to revision `to`, until the selected objects change; or only preview it.
 
-    Raises NotFound for what is not kept, Rejected (InvalidState) where staged runs drive the placement.
+    Raises NotFound for a revision that is not kept, Rejected (InvalidState) if staged runs drive the
+    placement.
     """
     return _rollback(placement, {"to": to, "dryRun": dry_run})
 
 
 def release_rollback(placement: str, *, dry_run: bool = False) -> Steps[RolledBack]:
-    """Let the newest revision of a placement that was rolled back roll out again."""
+    """Roll the newest revision of a rolled-back placement out again."""
     return _rollback(placement, {"release": True, "dryRun": dry_run})
 
 
@@ -35,11 +36,11 @@ def _rollback(placement: str, asked: dict[str, object]) -> Steps[RolledBack]:
 
 
 def bindings(*, placement: str = "", cluster: str = "") -> Flow[PlacementBinding]:
-    """Decisions of placements for clusters, with scores, reasons, and the revision that each has."""
+    """Decisions of placements per cluster, with scores, reasons and revision."""
     return pages("/v1/bindings", {"placement": placement, "cluster": cluster}, PlacementBinding)
 
 
 def works(*, cluster: str = "", placement: str = "", failed: bool = False) -> Flow[ClusterWork]:
-    """What clusters are given, Jobs among it; `failed`: what is refused, missing or not available."""
+    """Desired objects and Jobs of clusters; `failed`: only rejected, missing or unavailable ones."""
     filters = {"cluster": cluster, "placement": placement, "failed": "true" if failed else ""}
     return pages("/v1/works", filters, ClusterWork)

@@ -1,4 +1,4 @@
-"""Rollouts: staged update runs, and placements whose change is on its way.
+"""Rollouts: staged update runs, and placements that are rolling out.
 
 Names are those of cluster-scoped ones, or `namespace/name`.
 """
@@ -11,7 +11,7 @@ from roadstead.steps import Request, Steps, items, one
 
 
 def rollouts() -> Steps[list[Rollout]]:
-    """Runs and placements that roll out now, then the newest runs that are over."""
+    """Runs and placements that are rolling out, then the newest finished runs."""
     return items(Request("GET", "/v1/rollouts"), Rollout)
 
 
@@ -21,26 +21,26 @@ def rollout(name: str) -> Steps[Rollout]:
 
 
 def approve_rollout(name: str, *, stage: str = "", when: str = "") -> Steps[Rollout]:
-    """Approve what a run waits for; `stage` and `when` ("before", "after") where several requests stand.
+    """Approve a run's open request; `stage` and `when` ("before", "after") choose one of several.
 
-    Raises NotFound, Rejected (InvalidState) where nothing waits.
+    Raises NotFound, Rejected (InvalidState) if there is none.
     """
     given = {"stage": stage, "when": when}
     return _act(name, "approve", {key: value for key, value in given.items() if value})
 
 
 def stop_rollout(name: str) -> Steps[Rollout]:
-    """Begin no further cluster. Raises NotFound, Rejected (InvalidState, OwnedElsewhere)."""
+    """Stop a run: no further cluster starts. Raises NotFound, Rejected (InvalidState, OwnedElsewhere)."""
     return _act(name, "stop", None)
 
 
 def resume_rollout(name: str) -> Steps[Rollout]:
-    """Let a run begin, or go on. Raises NotFound, Rejected (InvalidState, OwnedElsewhere)."""
+    """Start or resume a run. Raises NotFound, Rejected (InvalidState, OwnedElsewhere)."""
     return _act(name, "resume", None)
 
 
 def roll_back_run(name: str, *, version: str = "") -> Steps[Rollout]:
-    """Go back by a new run, which is answered: to `version`, else to what the run before brought.
+    """Roll back with a new run, which is returned: to `version`, else to the previous run's version.
 
     Raises NotFound, Rejected (InvalidState).
     """

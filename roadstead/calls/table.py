@@ -1,4 +1,4 @@
-"""Every method of a client, named once: what it is stands in the module that it comes from."""
+"""Every method of a client, named once; its module documents it."""
 
 from roadstead.calls import (
     access as access_calls,
@@ -17,7 +17,7 @@ from roadstead.method import Call, Following, Listing
 
 
 class Calls:
-    """What `Client` does at once and `AsyncClient` when it is awaited."""
+    """The methods that `Client` runs at once and `AsyncClient` when awaited."""
 
     submit = Call(job_calls.submit)
     submit_many = Call(job_calls.submit_many)
@@ -72,6 +72,11 @@ class Calls:
     local_queue = Call(workload_calls.local_queue)
     stop_queue = Call(workload_calls.stop_queue)
     resume_queue = Call(workload_calls.resume_queue)
+    cron_jobs = Listing(workload_calls.cron_jobs)
+    suspend_cron_job = Call(workload_calls.suspend_cron_job)
+    resume_cron_job = Call(workload_calls.resume_cron_job)
+    preview_stop = Call(workload_calls.preview_stop)
+    preview_resume = Call(workload_calls.preview_resume)
     pending = Call(workload_calls.pending)
     workloads = Listing(workload_calls.workloads)
     workload = Call(workload_calls.workload)
@@ -85,6 +90,7 @@ class Calls:
     add_cluster = Call(cluster_calls.add_cluster)
     join_token = Call(cluster_calls.join_token)
     cordon = Call(cluster_calls.cordon)
+    preview_cordon = Call(cluster_calls.preview_cordon)
     remove_cluster = Call(cluster_calls.remove_cluster)
     drain = Call(cluster_calls.drain)
     fence = Call(cluster_calls.fence)
@@ -108,7 +114,10 @@ class Calls:
     accept_restored = Call(hub_calls.accept_restored)
     adopt_leftover = Call(hub_calls.adopt_leftover)
     forget_leftover = Call(hub_calls.forget_leftover)
+    decide_left_objects = Call(hub_calls.decide_left_objects)
     availability_rules = Call(hub_calls.availability_rules)
     declare_availability = Call(hub_calls.declare_availability)
+    kind_versions = Call(hub_calls.kind_versions)
+    check_kinds = Call(hub_calls.check_kinds)
     retention = Call(hub_calls.retention)
     run_retention = Call(hub_calls.run_retention)

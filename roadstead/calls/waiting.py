@@ -8,15 +8,15 @@ from roadstead.errors import JobFailed, TimedOut
 from roadstead.models.jobs import WholeJob
 from roadstead.steps import Pause, Request, Steps, one
 
-_LEAST_S = 5.0  # a hub may take so long to answer, however little time is left
+_LEAST_S = 5.0  # minimum timeout of one request, however little time is left
 
 
 def wait(
     name: str, *, timeout_s: float | None = None, every_s: float = 0.5, check: bool = True
 ) -> Steps[WholeJob]:
-    """Return the job once it has ended. Raises JobFailed where it did not succeed and `check` is True.
+    """Return the job once it has ended. Raises JobFailed if it did not succeed and `check` is True.
 
-    Raises TimedOut after `timeout_s` seconds; the job goes on. It is looked at every `every_s` seconds.
+    Raises TimedOut after `timeout_s` seconds; the job continues. Polls every `every_s` seconds.
     """
     (ended,) = yield from wait_all([name], timeout_s=timeout_s, every_s=every_s, check=check)
     return ended
@@ -29,10 +29,10 @@ def wait_all(
     every_s: float = 0.5,
     check: bool = True,
 ) -> Steps[list[WholeJob]]:
-    """Return the jobs, in this order, once all have ended. Raises JobFailed, whose `jobs` are those
-    that did not succeed, where there are any and `check` is True.
+    """Return the jobs, in this order, once all have ended.
 
-    Raises TimedOut after `timeout_s` seconds for all together; the jobs go on.
+    Raises JobFailed if `check` is True and some did not succeed; its `jobs` are those. Raises TimedOut
+    after `timeout_s` seconds for all together; the jobs continue.
     """
     if isinstance(names, str | bytes):
         raise TypeError("wait_all takes several names, such as a list of them; wait takes one")

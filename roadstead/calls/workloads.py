@@ -1,15 +1,17 @@
-"""Queues and Workloads as Kueue shows them, and what executors of bare Workloads follow and say."""
+"""Queues and Workloads as Kueue shows them; calls for executors of bare Workloads."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from roadstead.calls.bodies import body_of
 from roadstead.models.hub import WorkloadState
 from roadstead.models.jobs import WholeJob
 from roadstead.models.objects import KubernetesObject
-from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload
+from roadstead.models.queues import ClusterQueue, LocalQueue, PendingWorkload, QueuePreview
 from roadstead.paths import pair, part, text, workload_path
 from roadstead.steps import EventStream, Flow, Request, Steps, items, items_of, one, pages
+
+_LOOK: Final = {"dryRun": "true"}  # in the query: an earlier hub refuses it there
 
 
 def queues() -> Steps[list[ClusterQueue]]:
@@ -29,29 +31,68 @@ def local_queue(name: str) -> Steps[LocalQueue]:
 
 
 def stop_queue(name: str, *, drain: bool = False) -> Steps[ClusterQueue | LocalQueue]:
-    """Admit nothing more in a ClusterQueue, or LocalQueue as `namespace/name`; `drain` evicts the rest."""
+    """Stop a ClusterQueue, or LocalQueue as `namespace/name`; `drain` also evicts admitted workloads."""
     body = body_of({"drain": drain})
     return (yield from _switch(name, "stop", body))
 
 
 def resume_queue(name: str) -> Steps[ClusterQueue | LocalQueue]:
-    """Admit again what waits in a ClusterQueue, or in a LocalQueue as `namespace/name`."""
+    """Resume a ClusterQueue, or a LocalQueue as `namespace/name`."""
     return (yield from _switch(name, "resume", None))
 
 
+def cron_jobs(*, namespace: str = "") -> Flow[KubernetesObject]:
+    """Every CronJob whose schedule the hub keeps and whose Jobs you may see, of one namespace or of all."""
+    return pages("/v1/cronjobs", {"namespace": namespace}, KubernetesObject)
+
+
+def suspend_cron_job(name: str) -> Steps[KubernetesObject]:
+    """Suspend a CronJob by `namespace/name`: no further run starts. Raises NotFound, Rejected."""
+    return _set_cron_job(name, "suspend")
+
+
+def resume_cron_job(name: str) -> Steps[KubernetesObject]:
+    """Resume a CronJob by `namespace/name`; its newest missed run may start. Raises NotFound, Rejected."""
+    return _set_cron_job(name, "resume")
+
+
+def _set_cron_job(name: str, verb: str) -> Steps[KubernetesObject]:
+    namespace, short = pair(name, "CronJob", "NAMESPACE/NAME")
+    return one(
+        Request("POST", f"/v1/cronjobs/{part(namespace)}/{part(short)}/{verb}"), KubernetesObject
+    )
+
+
+def preview_stop(name: str, *, drain: bool = False) -> Steps[QueuePreview]:
+    """Preview `stop_queue`; raises Rejected if it would be rejected."""
+    return one(
+        Request("POST", _place(name, "stop"), _LOOK, body=body_of({"drain": drain})), QueuePreview
+    )
+
+
+def preview_resume(name: str) -> Steps[QueuePreview]:
+    """Preview `resume_queue`; raises Rejected if it would be rejected."""
+    return one(Request("POST", _place(name, "resume"), _LOOK), QueuePreview)
+
+
+def _place(name: str, verb: str) -> str:
+    if "/" not in text(name):
+        return f"/v1/queues/{part(name)}/{verb}"
+    namespace, short = pair(name, "LocalQueue", "NAMESPACE/NAME")
+    return f"/v1/queues/{part(namespace)}/{part(short)}/{verb}"
+
+
 def _switch(name: str, verb: str, body: bytes | None) -> Steps[ClusterQueue | LocalQueue]:
+    request = Request("POST", _place(name, verb), body=body, repeatable=True)
     if "/" in text(name):
-        namespace, short = pair(name, "LocalQueue", "NAMESPACE/NAME")
-        path = f"/v1/queues/{part(namespace)}/{part(short)}/{verb}"
-        return (yield from one(Request("POST", path, body=body, repeatable=True), LocalQueue))
-    path = f"/v1/queues/{part(name)}/{verb}"
-    return (yield from one(Request("POST", path, body=body, repeatable=True), ClusterQueue))
+        return (yield from one(request, LocalQueue))
+    return (yield from one(request, ClusterQueue))
 
 
 def pending(name: str, *, offset: int = 0, limit: int = 1000) -> Steps[list[PendingWorkload]]:
-    """Who waits in a ClusterQueue, or in a LocalQueue as `namespace/name`, in order.
+    """Waiting workloads of a ClusterQueue, or of a LocalQueue as `namespace/name`, in order.
 
-    Items as Kueue's visibility API has them, with positions from 0.
+    Items as in Kueue's visibility API, with positions from 0.
     """
     namespace, slash, short = text(name).rpartition("/")
     line = f"clusterqueues/{part(name)}"
@@ -70,7 +111,7 @@ def workloads(
     condition: str | None = None,
     limit: int | None = None,
 ) -> Flow[KubernetesObject]:
-    """Workloads that match, as Kueue shows them, newest first; `condition` is a type, or type=status."""
+    """Matching workloads, as Kueue shows them, newest first; `condition` is a type, or type=status."""
     filters = {
         "namespace": namespace,
         "queue": queue,
@@ -87,7 +128,7 @@ def workload(name: str) -> Steps[KubernetesObject]:
 
 
 def delete_workload(name: str) -> Steps[WholeJob]:
-    """Delete a bare Workload by `namespace/name`; its quota and its name are free at once."""
+    """Delete a bare Workload by `namespace/name`; frees its quota and its name at once."""
     return one(Request("DELETE", workload_path(name)), WholeJob)
 
 
@@ -99,7 +140,7 @@ def watch_workloads(
     kind: str | None = None,
     state: str | None = None,
 ) -> EventStream[WorkloadState]:
-    """How workloads stand, each as it changes, from `revision` on: for executors of bare ones.
+    """Follow the states of workloads, from `revision` on: for executors of bare Workloads.
 
     Each filter is one value or several with commas.
     """
@@ -118,9 +159,9 @@ def watch_workloads(
 def report_workload(
     name: str, status: Mapping[str, Any], *, epoch: int | None = None
 ) -> Steps[WorkloadState]:
-    """Say how far a bare Workload (`namespace/name`) is: conditions, reclaimablePods …
+    """Report the status of a bare Workload (`namespace/name`): conditions, reclaimablePods …
 
-    With `epoch` what is said of a run that was taken back meanwhile raises Rejected.
+    With `epoch` a report on a run that was withdrawn meanwhile raises Rejected.
     """
     path = f"{workload_path(name)}/status"
     ask = Request("PATCH", path, {"epoch": epoch}, body_of({"status": status}))

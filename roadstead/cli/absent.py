@@ -1,4 +1,4 @@
-"""A list that is empty because a filter names what is not there says so, and is no success."""
+"""Fails an empty list with NotFound if a filter names something that does not exist."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,11 +8,11 @@ from roadstead.errors import NotAllowed, NotFound
 
 
 def refuse_absent(hub: Client, filters: Mapping[str, Any]) -> None:
-    """Raise NotFound for the first filter whose thing the hub does not have.
+    """Raise NotFound for the first filter whose object the hub does not have.
 
-    Looks at `namespace`, `cluster`, `queue` (a LocalQueue, of `namespace` where that is given),
-    `cluster_queue` and `check`; others name no thing. Who may not look at such things is told of a namespace
-    in which they have no role, and that the list is empty.
+    Checks `namespace`, `cluster`, `queue` (a LocalQueue, in `namespace` if given), `cluster_queue` and
+    `check`; ignores other filters. For a caller without the right to read these, a namespace without a role
+    raises NotFound, and other lists stay empty.
     """
     try:
         _refuse_absent(hub, filters)
@@ -24,7 +24,7 @@ def refuse_absent(hub: Client, filters: Mapping[str, Any]) -> None:
             or hub.can_i("get", "jobs", namespace=namespace).allowed
         ):
             return
-        detail = f"there is no namespace {namespace} for you: roadstead whoami shows where you have a role"
+        detail = f"no namespace {namespace} that you may see: roadstead whoami shows your roles"
         raise NotFound(404, {"code": "NotFound", "detail": detail}) from refused
 
 

@@ -1,4 +1,4 @@
-"""`roadstead access`, `auth`, `whoami` and `audit`: who may do what, and who did."""
+"""`roadstead access`, `auth`, `whoami` and `audit`: rights of users, and the record of changes."""
 
 import datetime as dt
 from typing import Any
@@ -11,6 +11,7 @@ from roadstead.cli.output import age, answer_option, client, instant_before, sho
 from roadstead.cli.progress import hint
 from roadstead.cli.run.amounts import seconds_of
 from roadstead.cli.tables import Column
+from roadstead.cli.visible import say
 from roadstead.client import Client
 from roadstead.models.access import Allowed, AuditEntry, BoundRole, WhoAmI
 
@@ -38,15 +39,15 @@ _AUDIT = [
 
 @click.group()
 def access() -> None:
-    """Who has which role where. What nobody was given is refused."""
+    """Manage role bindings. Everything that no role allows is refused."""
 
 
 access.add_command(
     list_verb(
         Client.role_bindings,
         _BINDINGS,
-        does="List role bindings: who has which role where.",
-        empty="No roles are bound. Bind one: roadstead access bind NAME --role ROLE --user WHO",
+        does="List role bindings: roles with their users, groups and namespaces.",
+        empty="No roles are bound. Bind one: roadstead access bind NAME --role ROLE --user NAME",
         may_watch=False,
     )
 )
@@ -59,21 +60,21 @@ def _several(flag: str, name: str, text: str) -> Decorator:
 @access.command("bind")
 @click.argument("name")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="Which role.")
-@_several("--user", "users", "Who gets it; may be given several times.")
-@_several("--group", "groups", "Which group gets it; may be given several times.")
+@_several("--user", "users", "User to bind; may be given several times.")
+@_several("--group", "groups", "Group to bind; may be given several times.")
 @click.option(
     "-n",
     "--namespace",
     "namespaces",
     multiple=True,
     metavar="NAME",
-    help="Where; may be given several times. Without it: everywhere.",
+    help="Namespace; may be given several times [default: all].",
 )
-@_several("--queue", "queues", "For jobs of this LocalQueue only; may be given several times.")
+@_several("--queue", "queues", "Only for jobs of this LocalQueue; may be given several times.")
 @_several(
     "--priority-class",
     "priority_classes",
-    "For jobs of this WorkloadPriorityClass only; may be given several times.",
+    "Only for jobs of this WorkloadPriorityClass; may be given several times.",
 )
 @answer_option
 @click.pass_context
@@ -88,12 +89,12 @@ def bind(
     priority_classes: tuple[str, ...],
     output: str,
 ) -> None:
-    """Give a role to users and groups.
+    """Bind a role to users and groups.
 
-    It is called NAME, and takes the place of the binding that was.
+    Replaces an existing binding of this NAME.
 
-    A viewer looks; a submitter also hands in jobs, and ends those of their own; a batch administrator
-    also ends and changes anybody's jobs and declares LocalQueues; a cluster administrator does everything.
+    A viewer reads; a submitter also submits jobs, and cancels their own; a batch administrator also cancels
+    and changes all users' jobs and declares LocalQueues; a cluster administrator may do everything.
     """
     with client(ctx) as hub:
         made = hub.bind_role(
@@ -113,17 +114,17 @@ def bind(
 @click.argument("name")
 @click.pass_context
 def unbind(ctx: click.Context, name: str) -> None:
-    """Take the role binding called NAME away."""
+    """Remove the role binding NAME."""
     with client(ctx) as hub:
         hub.unbind_role(name)
-    click.echo(f"{name} is bound no more")
+    say(f"{name} is removed")
 
 
 @click.command()
 @answer_option
 @click.pass_context
 def whoami(ctx: click.Context, output: str) -> None:
-    """Say who you are to the hub, and which roles you have."""
+    """Show your name at the hub, and your roles."""
     with client(ctx) as hub:
         who = hub.whoami()
     show_one(who, output, _who)
@@ -134,14 +135,14 @@ def whoami(ctx: click.Context, output: str) -> None:
 
 @click.group()
 def auth() -> None:
-    """What you may do."""
+    """Check your rights."""
 
 
 @auth.command("can-i")
 @click.argument("verb")
 @click.argument("kind")
-@click.option("-n", "--namespace", metavar="NAME", help="There; without it: anywhere.")
-@click.option("--queue", metavar="NAME", help="For jobs of this LocalQueue.")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace [default: any].")
+@click.option("--queue", metavar="NAME", help="LocalQueue of the jobs.")
 @answer_option
 @click.pass_context
 def can_i(
@@ -152,7 +153,7 @@ def can_i(
     queue: str | None,
     output: str,
 ) -> int:
-    """Say whether you may do VERB to KIND, such as `submit jobs`. The exit code is 1 where not."""
+    """Check whether you may do VERB to KIND, such as `submit jobs`. Exits with 1 if not."""
     with client(ctx) as hub:
         told = hub.can_i(verb, kind, namespace=namespace, queue=queue)
     show_one(told, output, _allowed)
@@ -176,21 +177,23 @@ def _rows(hub: Client, limit: int, place: str | None, **filters: Any) -> list[Au
 
 @click.group()
 def audit() -> None:
-    """Who did what."""
+    """Show the audit."""
 
 
 audit.add_command(
     list_verb(
         _rows,
         _AUDIT,
-        does="List who did what, newest first.",
-        empty="Nothing was done yet.",
-        no_match="Nothing matches. Without these options everything is listed.",
+        does="List recorded changes, newest first.",
+        empty="No changes recorded yet.",
+        no_match="Nothing matches. Without these options the list has all changes.",
         may_watch=False,
         options=[
-            click.option("--user", "principal", metavar="NAME", help="Only what NAME did."),
-            click.option("--verb", metavar="VERB", help="Only this, such as submit or cancel."),
-            click.option("--kind", metavar="KIND", help="Only to this kind, such as Job."),
+            click.option("--user", "principal", metavar="NAME", help="Only changes by NAME."),
+            click.option(
+                "--verb", metavar="VERB", help="Only this verb, such as submit or cancel."
+            ),
+            click.option("--kind", metavar="KIND", help="Only changes to this kind, such as Job."),
             click.option(
                 "-n",
                 "--namespace",
@@ -202,7 +205,7 @@ audit.add_command(
                 "--since",
                 callback=_since,
                 metavar="TIME",
-                help="Only since then: 90s, 2h, 7d, or an instant.",
+                help="Only since this time: 90s, 2h, 7d, or an instant.",
             ),
             click.option(
                 "--limit",
@@ -210,7 +213,7 @@ audit.add_command(
                 default=100,
                 show_default=True,
                 metavar="N",
-                help="The newest N.",
+                help="Show the newest N.",
             ),
         ],
     )
@@ -230,7 +233,9 @@ def _role(bound: BoundRole) -> str:
 
 
 def _who(who: WhoAmI) -> str:
-    lines = [f"{who.name} ({who.role})"]
+    everywhere = [each.role for each in who.roles if not each.namespaces and not each.queues]
+    strongest = max(everywhere, key=ROLES.index, default=who.role)
+    lines = [f"{who.name} ({strongest})"]
     if who.groups:
         lines.append(f"  groups  {', '.join(who.groups)}")
     lines += [f"  {_role(each)}" for each in who.roles]

@@ -1,12 +1,14 @@
-"""`roadstead apply -f`: manifests of any kind, as kubectl takes them."""
+"""`roadstead apply -f`: manifests of any kind, in the same forms as kubectl."""
 
 import click
 
 from roadstead.cli.manifests import Source, is_empty, manifests_options, read_sources
-from roadstead.cli.messages import refusal, warning
+from roadstead.cli.messages import refusal
 from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, dump
-from roadstead.cli.progress import progress, say
+from roadstead.cli.progress import progress
+from roadstead.cli.tried_kinds import shown_kinds
+from roadstead.cli.visible import say
 from roadstead.client import Client
 from roadstead.errors import Rejected
 from roadstead.models.objects import Applied
@@ -15,6 +17,11 @@ from roadstead.models.record import Json
 
 @click.command()
 @manifests_options
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Definitions of kinds: show what they say and would change; the other documents are samples.",
+)
 @answer_option
 @click.pass_context
 def apply(
@@ -22,16 +29,27 @@ def apply(
     files: tuple[str, ...],
     recursive: bool,
     namespace: str | None,
+    dry_run: bool,
     output: str,
 ) -> int:
-    """Apply manifests; prints what became of each document.
+    """Apply manifests and print the result of each document.
 
-    All files are read before the first is sent. A refused document does not keep the others back;
-    the command then ends with exit code 3. Where there is no document at all it ends with 2.
+    Reads all files before it sends the first. A rejected document does not stop the others; the command
+    then exits with 3. If there is no document at all, it exits with 2.
+
+    --dry-run tries definitions of kinds and changes nothing. For jobs and placements use plan.
     """
     told: list[Json] = []
     refused = 0
     sources = read_sources(files, recursive=recursive)
+    if dry_run:
+        with client(ctx) as hub:
+            tried = hub.check_kinds(b"\n---\n".join(each.body for each in sources))
+        if output == "text":
+            say(shown_kinds(tried))
+        else:
+            dump(tried.raw, output)
+        return 0
     with client(ctx) as hub, progress("applying", len(sources)) as advance:
         for source in sources:
             items = [] if is_empty(source) else _apply(hub, source, namespace)
@@ -45,12 +63,12 @@ def apply(
     if output != "text":
         dump({"items": told}, output)
     if not told:
-        raise click.UsageError("There is nothing to apply in what -f names.")
+        raise click.UsageError("The files named by -f contain nothing to apply.")
     return Rejected.exit_code if refused else 0
 
 
 def _apply(hub: Client, source: Source, namespace: str | None) -> list[Applied]:
-    """The result per document; one for the whole source where the hub could not read it."""
+    """The result per document; one for the whole source if the hub could not read it."""
     try:
         return hub.apply(source.body, namespace=namespace or default_namespace() or None)
     except Rejected as whole:
@@ -67,7 +85,7 @@ def _print(label: str, item: Applied, *, several: bool, quiet: bool) -> None:
         if not quiet:
             say(f"{what} {item.result}")
             for text in item.warnings:
-                say(f"{what}: warning: {warning(text)}", err=True)
+                say(f"{what}: warning: {text}", err=True)
         return
     where = label
     if several and "index" in item.raw:

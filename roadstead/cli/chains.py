@@ -1,4 +1,4 @@
-"""Chains of jobs on the command line: `--after`, and what `jobs show` and `explain` say of them."""
+"""Chains of jobs on the command line: `--after`, and dependencies in `jobs show` and `explain`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -18,19 +18,21 @@ _VERBS: Final = {"ok": "to succeed", "any": "to end", "fail": "to fail"}
 
 
 def after(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> str:
-    """`JOB[:ok|any|fail]` each, also several separated by commas: the annotation; "" where there is none."""
+    """Parse `JOB[:ok|any|fail]`, also several separated by commas, into the annotation; "" if there is
+    none.
+    """
     found = [each.strip() for text in given for each in text.split(",")]
     for each in found:
         name, colon, condition = each.partition(":")
         if not name or (colon and condition not in _CONDITIONS):
             meant = _of_slurm(name, condition)
             hint = f" Did you mean {meant!r}?" if meant else ""
-            raise click.BadParameter(f"{each!r}: give JOB, or JOB with :ok, :any or :fail.{hint}")
+            raise click.BadParameter(f"{each!r}: use JOB, or JOB with :ok, :any or :fail.{hint}")
     return ", ".join(found)
 
 
 def _of_slurm(name: str, condition: str) -> str:
-    """`afterok:JOB`, or `JOB:afterok`, as it is typed here; "" for what is neither."""
+    """Translate Slurm's `afterok:JOB`, or `JOB:afterok`, into Roadstead's syntax; "" for anything else."""
     if name in _SLURM and condition:
         return f"{condition}:{_SLURM[name]}"
     return f"{name}:{_SLURM[condition]}" if name and condition in _SLURM else ""
@@ -41,12 +43,12 @@ after_option: Callable[[Any], Any] = click.option(
     callback=after,
     multiple=True,
     metavar="JOB[:ok|any|fail]",
-    help="Not before this job has succeeded, ended or failed; several times for several.",
+    help="Start after this job has succeeded, ended or failed; may be given several times.",
 )
 
 
 def within(after: str, namespace: str) -> str:
-    """The annotation, with names alone: a job waits for jobs of its own namespace."""
+    """Reduce the annotation to plain names: a job waits for jobs of its own namespace."""
     return ", ".join(_within(each, namespace) for each in after.split(", ")) if after else ""
 
 
@@ -59,7 +61,7 @@ def _within(text: str, namespace: str) -> str:
 
 
 def waiting_for(manifest: dict[str, Any], after: str, namespace: str) -> dict[str, Any]:
-    """The manifest of a Job, waiting for these jobs besides those that it names."""
+    """Add these dependencies to the manifest of a Job."""
     if not after:
         return manifest
     metadata = manifest.get("metadata")
@@ -72,7 +74,7 @@ def waiting_for(manifest: dict[str, Any], after: str, namespace: str) -> dict[st
 
 
 def lines(after: Sequence[ChainedJob], before: Sequence[ChainedJob]) -> list[str]:
-    """Whom a job waits for and how those stand, and who waits for it."""
+    """List a job's dependencies with their states, and its dependents."""
     told: list[str] = []
     for each in after[:_SHOWN]:
         told += wrapped(f"after {_named(each)}: {_standing(each)}", "  ")
@@ -95,7 +97,7 @@ def _standing(each: ChainedJob) -> str:
         ended = f" ({each.ended})" if each.ended else ""
         return f"{_STATES.get(each.state, each.state)}{ended}"
     if not each.job_state:
-        return "nobody of that name has come yet"
+        return "no job of that name has been submitted yet"
     where = f" in {each.job_cluster}" if each.job_cluster else ""
     return f"{each.job_state}{where} since {moment(each.since)}"
 

@@ -1,10 +1,11 @@
-"""`roadstead checks`: admission checks, for whoever answers them by hand or by script."""
+"""`roadstead checks`: answer admission checks by hand or by script."""
 
 import click
 
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, answer_option, client, show_one
 from roadstead.cli.tables import Column, table
+from roadstead.cli.visible import say
 from roadstead.client import Client
 
 STATES = ("Pending", "Ready", "Retry", "Rejected")
@@ -28,7 +29,9 @@ _OF_JOB = [
 
 @click.group()
 def checks() -> None:
-    """Admission checks: budget, approval, provisioning, whatever queues ask before jobs start."""
+    """Manage admission checks: budget, approval, provisioning and others that queues require before jobs
+    start.
+    """
 
 
 checks.add_command(
@@ -47,29 +50,33 @@ checks.add_command(
 
 @checks.command("serve")
 @click.argument("check")
-@click.option("--off", is_flag=True, help="It is no longer served: its queues admit nothing.")
-@click.option("-m", "--message", default="", metavar="WORDS", help="Shown with the condition.")
+@click.option(
+    "--off", is_flag=True, help="The check is no longer served: its queues admit nothing."
+)
+@click.option(
+    "-m", "--message", default="", metavar="WORDS", help="Message shown with the condition."
+)
 @click.pass_context
 def serve_check(ctx: click.Context, check: str, off: bool, message: str) -> None:
-    """Say that CHECK is served, as its controller does when it starts.
+    """Report that CHECK is served, as its controller does when it starts.
 
-    Condition Active: queues that ask for a check admit nothing until it is.
+    Sets condition Active: queues that require a check admit nothing until it is active.
     """
     with client(ctx) as hub:
         hub.serve_check(check, on=not off, message=message)
-    click.echo(f"check {check} is {'no longer ' if off else ''}served")
+    say(f"check {check} is {'no longer ' if off else ''}served")
 
 
 @checks.command("set")
 @click.argument("job")
 @click.argument("check")
 @click.argument("state", type=click.Choice(STATES, case_sensitive=False))
-@click.option("-m", "--message", metavar="WORDS", help="Why; shown to who waits.")
+@click.option("-m", "--message", metavar="WORDS", help="Reason, shown to the job's owner.")
 @click.option(
     "--requeue-after",
     type=click.IntRange(min=0),
     metavar="SECONDS",
-    help="With Retry: not considered again before.",
+    help="With Retry: requeue the job after this time.",
 )
 @answer_option
 @click.pass_context
@@ -84,8 +91,8 @@ def set_check(
 ) -> None:
     """Answer CHECK of JOB (its uid, or namespace/name) with STATE.
 
-    Ready by all its checks starts the job; Retry takes its quota back and queues it again; Rejected
-    deactivates it. The last two also stop a job that runs.
+    When all its checks are Ready, the job starts; Retry releases its quota and requeues it; Rejected
+    deactivates it. The last two also stop a running job.
     """
     with client(ctx) as hub:
         told = hub.set_check(job, check, state, message=message, requeue_after_s=requeue_after)

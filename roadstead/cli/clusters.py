@@ -5,13 +5,14 @@ from typing import Any
 
 import click
 
-from roadstead.cli.cluster_words import lacking_rights, means
+from roadstead.cli import cordon
+from roadstead.cli.cluster_words import kinds_of_work, lacking_rights, means
 from roadstead.cli.each import for_each
 from roadstead.cli.nouns import list_verb, show_verb
 from roadstead.cli.output import age, answer_option, client, dump, seconds_until, span
-from roadstead.cli.progress import say
 from roadstead.cli.removals import lines_of
 from roadstead.cli.tables import Column, indented, wrapped
+from roadstead.cli.visible import say
 from roadstead.client import Client
 from roadstead.errors import Rejected
 from roadstead.models.clusters import Cluster, Drained, JoinToken
@@ -28,7 +29,7 @@ def _free(resource: str) -> Callable[[Cluster], str]:
 
 
 def _link(cluster: Cluster) -> str:
-    """What there is to say of the way between agent and hub."""
+    """Describe the connection between agent and hub."""
     said = (
         "plain HTTP" if cluster.plain_http else "",
         "client certificate" if cluster.client_certificate else "",
@@ -61,7 +62,7 @@ clusters.add_command(
     list_verb(
         Client.clusters,
         COLUMNS,
-        does="List members with their room and heartbeat.",
+        does="List members with capacity and heartbeat.",
         empty="No clusters. Declare one: roadstead clusters add NAME",
     )
 )
@@ -90,9 +91,15 @@ clusters.add_command(
 
 @clusters.command("add")
 @click.argument("name")
-@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="May be repeated.")
 @click.option(
-    "--taint", "taints", multiple=True, metavar="KEY[=VALUE]:EFFECT", help="May be repeated."
+    "--label", "labels", multiple=True, metavar="KEY=VALUE", help="May be given several times."
+)
+@click.option(
+    "--taint",
+    "taints",
+    multiple=True,
+    metavar="KEY[=VALUE]:EFFECT",
+    help="May be given several times.",
 )
 @answer_option
 @click.pass_context
@@ -101,7 +108,7 @@ def add(
 ) -> None:
     """Declare a member and print its one-time join token.
 
-    The token alone goes to standard output, so that it can be redirected to a file.
+    Only the token goes to standard output, so you can redirect it to a file.
     """
     pairs = dict(_pair(text) for text in labels)
     repelled = [_taint(text) for text in taints]
@@ -115,42 +122,26 @@ def add(
 @answer_option
 @click.pass_context
 def token(ctx: click.Context, name: str, output: str) -> None:
-    """Print a fresh join token for a member.
+    """Print a new join token for a member.
 
-    Earlier ones that were not used end. The token alone goes to standard output.
+    Earlier unused tokens become invalid. Only the token goes to standard output.
     """
     with client(ctx) as hub:
         _show_token(hub.server, hub.join_token(name), output)
 
 
-@clusters.command("cordon")
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.pass_context
-def cordon(ctx: click.Context, names: tuple[str, ...]) -> int:
-    """Send no new work to members; what runs there goes on."""
-    return _switch(ctx, names, on=True)
-
-
-@clusters.command("uncordon")
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.pass_context
-def uncordon(ctx: click.Context, names: tuple[str, ...]) -> int:
-    """Send work to members again."""
-    return _switch(ctx, names, on=False)
-
-
 @clusters.command("drain")
 @click.argument("name")
-@click.option("--dry-run", is_flag=True, help="Show what would leave; nothing moves.")
+@click.option("--dry-run", is_flag=True, help="Show what would leave; move nothing.")
 @answer_option
 @click.pass_context
 def drain(ctx: click.Context, name: str, dry_run: bool, output: str) -> int:
     """Empty a member: its jobs start elsewhere, its objects leave.
 
-    It is cordoned first. Objects leave as disruption budgets allow. A job whose namespace no other
+    Cordons the member first. Objects leave as disruption budgets allow. A job whose namespace no other
     cluster accepts waits; the answer names the command that accepts it.
 
-    Exit code 1 where disruption budgets keep something there: drain again later.
+    Exits with 1 if disruption budgets keep something there: drain again later.
     """
     with client(ctx) as hub:
         told = hub.drain(name, dry_run=dry_run)
@@ -163,17 +154,17 @@ def drain(ctx: click.Context, name: str, dry_run: bool, output: str) -> int:
 
 def _show_drain(told: Drained) -> None:
     leaves = "leaves" if told.carried_out else "would leave"
-    click.echo(f"{told.name}: {told.job_count} job(s) {leaves.removesuffix('s')}")
+    say(f"{told.name}: {told.job_count} job(s) {leaves.removesuffix('s')}")
     for job in told.jobs:
-        click.echo(f"  {job.namespace}/{job.name}  {job.state}")
+        say(f"  {job.namespace}/{job.name}  {job.state}")
     for line in lines_of(told.members):
-        click.echo(line)
+        say(line)
     for space in told.waiting:
-        click.echo(f"  {space.message}")
+        say(f"  {space.message}")
     for each in told.placements:
         place = "/".join(part for part in (each.namespace, each.name) if part)
         word = leaves if each.allowed else "stays"
-        click.echo(f"  {each.kind} {place}: {word}; {each.message}")
+        say(f"  {each.kind} {place}: {word}; {each.message}")
         counts = (
             (each.objects_deleted, "deleted"),
             (each.objects_released, "released: they stay in the member"),
@@ -181,9 +172,9 @@ def _show_drain(told: Drained) -> None:
         )
         for count, fate in counts:
             if count and not each.allowed:
-                click.echo(f"    once it leaves: {count} object(s) {fate}")
+                say(f"    once it leaves: {count} object(s) {fate}")
     if told.blocked:
-        click.echo(f"{told.blocked} placement(s) stay: drain again when they may leave")
+        say(f"{told.blocked} placement(s) stay: drain again later")
 
 
 @clusters.command("rm")
@@ -191,14 +182,17 @@ def _show_drain(told: Drained) -> None:
 @click.option(
     "--clean/--keep",
     default=None,
-    help="Take its objects back first, or leave them; else as its MemberCluster says, which keeps them.",
+    help="Withdraw its objects first, or leave them [default: the policy of its MemberCluster, which "
+    "leaves them].",
 )
-@click.option("--dry-run", is_flag=True, help="Show what becomes of its objects; forget nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would happen to its objects; remove nothing."
+)
 @click.pass_context
 def remove(ctx: click.Context, names: tuple[str, ...], clean: bool | None, dry_run: bool) -> int:
-    """Forget members that hold no jobs; their credentials end.
+    """Remove members without jobs, and revoke their credentials.
 
-    One that may still run jobs is refused: cordon it and let them end; where it is destroyed, use fence.
+    Rejects a member that may still run jobs: cordon it and let them end; if it is destroyed, use fence.
     Objects stay there, and are taken over when the cluster joins again; --clean empties it first.
     """
     objects = "" if clean is None else "Delete" if clean else "Abandon"
@@ -207,7 +201,7 @@ def remove(ctx: click.Context, names: tuple[str, ...], clean: bool | None, dry_r
         done = hub.remove_cluster(name, objects=objects, dry_run=dry_run)
         words = {
             "deleted": f"{name} removed",
-            "deleting": f"{name} leaves: its objects are taken back first",
+            "deleting": f"{name} leaves: its objects are withdrawn first",
             "wouldDelete": f"{name} would be removed",
             "ownedElsewhere": f"{name} is not removed here: {done.message}",
         }
@@ -219,51 +213,41 @@ def remove(ctx: click.Context, names: tuple[str, ...], clean: bool | None, dry_r
 
 @clusters.command("fence")
 @click.argument("name")
-@click.option("--destroyed", is_flag=True, required=True, help="The cluster is gone for good.")
-@click.option("--confirm", metavar="NAME", help="Its name again; asked for where it is not given.")
-@click.option("--though-it-answers", is_flag=True, help="Its agent answers, and you know why.")
+@click.option(
+    "--destroyed", is_flag=True, required=True, help="Confirms that the cluster is destroyed."
+)
+@click.option("--confirm", metavar="NAME", help="Its name again; prompted for if missing.")
+@click.option("--though-it-answers", is_flag=True, help="Fence it although its agent answers.")
 @click.pass_context
 def fence(
     ctx: click.Context, name: str, destroyed: bool, confirm: str | None, though_it_answers: bool
 ) -> None:
-    """Write off a destroyed member: its jobs start elsewhere.
+    """Fence a destroyed member: its jobs start elsewhere.
 
-    Only say so of a cluster whose nodes are gone: where its pods still run, jobs run twice. One
-    whose agent answers is refused.
+    Use this only for a cluster whose nodes are gone: if its pods still run, jobs run twice. Rejects a
+    cluster whose agent answers.
     """
     assert destroyed
     if confirm is None:
-        click.echo(f"Every job that {name} may still run will be started elsewhere.", err=True)
+        say(f"Every job that {name} may still run will start elsewhere.", err=True)
         confirm = click.prompt("Type the name of the cluster", err=True)
     with client(ctx) as hub:
         try:
             answer = hub.fence(name, confirm, though_it_answers=though_it_answers)
         except Rejected as refusal:
             if refusal.code == "ClusterAlive":
-                click.echo("If it is destroyed all the same, add --though-it-answers.", err=True)
+                say("If it is destroyed anyway, add --though-it-answers.", err=True)
             raise
-        click.echo(f"{name} fenced; {answer.released} jobs given back")
-
-
-def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool) -> int:
-    word = "cordoned" if on else "uncordoned"
-    _, code = for_each(
-        ctx,
-        names,
-        lambda hub, name: hub.cordon(name, on=on),
-        lambda cluster: say(f"{cluster.name} {word}"),
-        "switching" if on else "switching back",
-    )
-    return code
+        say(f"{name} fenced; {answer.released} jobs requeued")
 
 
 def _show_token(server: str, answer: JoinToken, output: str) -> None:
     if output != "text":
         dump(answer.raw, output)
         return
-    click.echo(answer.join_token)
+    say(answer.join_token)
     left = span(seconds_until(answer.join_token_expires_at))
-    click.echo(
+    say(
         f"This token joins one agent as {answer.name}, once, within {left}. On the member:\n"
         f"  python -m agent --hub {server} --join-token FILE --credential FILE",
         err=True,
@@ -329,14 +313,15 @@ def _as_text(cluster: Cluster) -> str:
     if told := _told(cluster):
         lines += ["", *indented(told, _PROPERTIES)]
     if cluster.property_faults:
-        lines += ["", "Properties that are not as they should be"]
+        lines += ["", "Invalid properties"]
         for fault in cluster.property_faults:
             lines += wrapped(fault, "  ")
+    lines += kinds_of_work(cluster)
     lines += lacking_rights(cluster)
     if cluster.leftover_jobs:
         lines += [
             "",
-            "Of another incarnation of the hub, left alone until somebody deletes them there",
+            "Of another incarnation of the hub, left alone until you delete them there",
         ]
         for each in cluster.leftover_jobs:
             lines += wrapped(f"{each.message} (uid {each.uid})", "  ")
@@ -344,21 +329,21 @@ def _as_text(cluster: Cluster) -> str:
 
 
 def _told(cluster: Cluster) -> list[tuple[str, str]]:
-    """Properties that are not shown as room already."""
+    """List properties that are not already shown as capacity."""
     return sorted(
         pair for pair in cluster.properties.items() if not pair[0].startswith(USAGE_PREFIX)
     )
 
 
 def _agent(cluster: Cluster) -> str:
-    """Its release and protocol, the hub's, and how long its credential lasts."""
+    """Describe the agent's release, the hub's protocol, and the expiry of the credential."""
     if cluster.agent_protocol is None:
         return "-"
     until = cluster.credential_expires_at
     parts = (
         f"{cluster.agent_version or 'unknown'}, protocol {cluster.agent_protocol}",
         f"hub {cluster.hub_version}" if cluster.hub_version else "",
-        f"credential for {span(seconds_until(until))}" if until else "credential without end",
+        f"credential for {span(seconds_until(until))}" if until else "credential without expiry",
         _link(cluster),
     )
     return ", ".join(part for part in parts if part)
@@ -374,5 +359,8 @@ def _tainted(taint: Mapping[str, str]) -> str:
 
 
 clusters.add_command(
-    show_verb(Client.cluster, _as_text, does="Show one member: labels, taints, room, node pools.")
+    show_verb(
+        Client.cluster, _as_text, does="Show one member: labels, taints, capacity, node pools."
+    )
 )
+cordon.add_to(clusters)

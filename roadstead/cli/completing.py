@@ -1,7 +1,7 @@
-"""Completion that offers names: of jobs, queues, clusters, namespaces and kinds, asked of the hub.
+"""Shell completion for names of jobs, queues, clusters, namespaces and kinds, read from the hub.
 
-A shell waits for it while a key is held, so the hub has a second; whatever goes wrong, nothing is offered.
-What a word stands for is told by its option or its metavar, so that verbs need say nothing of it.
+The shell blocks meanwhile, so the hub has one second; on any error completion offers nothing. The option or
+metavar determines the kind of a name, so verbs need no completion code.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,11 +20,11 @@ Names = Callable[[Client, str], Iterable[str]]
 
 
 def offer(command: click.Command, noun: str) -> None:
-    """Have a command's words offer names; `noun` is its verb's first word, for words called NAME."""
+    """Attach name completion to a command; `noun` is its verb's first word, for parameters called NAME."""
     for parameter in command.params:
         names = _names_of(parameter, noun)
         if names is not None:
-            # On the one object rather than on its class: which names they are is told by the parameter.
+            # On the one object rather than on its class: the parameter determines the kind of names.
             vars(parameter)["shell_complete"] = _completer(names)
     if isinstance(command, click.Group):
         for each in command.commands.values():
@@ -38,7 +38,7 @@ def _completer(names: Names) -> Callable[[click.Context, str], list[CompletionIt
             root.obj = dict(root.params)  # as the command would: completion runs no command
             with ctx.scope(cleanup=False), _client(root.obj) as hub:
                 found = [n for n in names(hub, incomplete) if n.startswith(incomplete)]
-        except Exception:  # noqa: BLE001 - a shell that completes is told nothing
+        except Exception:  # noqa: BLE001 - completion reports no errors
             return []
         return [
             CompletionItem(each) for each in dict.fromkeys(found[:_MOST]) if each.isprintable()
@@ -58,7 +58,7 @@ def _client(given: dict[str, Any]) -> Client:
 
 
 def _jobs(hub: Client, incomplete: str) -> Iterable[str]:
-    """Full names; also names alone where a namespace is set."""
+    """Complete full names; also plain names if a namespace is set."""
     within, slash, name = incomplete.rpartition("/")
     if slash:
         return [job.full_name for job in hub.jobs(namespace=within, name=name, limit=_MOST)]
@@ -72,7 +72,7 @@ def _cluster_queues(hub: Client, _incomplete: str) -> Iterable[str]:
 
 
 def _queues(hub: Client, _incomplete: str) -> Iterable[str]:
-    """ClusterQueues, and LocalQueues with their namespaces."""
+    """Complete ClusterQueues, and LocalQueues with their namespaces."""
     found = hub.queues()
     inner = [f"{each.namespace}/{each.name}" for queue in found for each in queue.local_queues]
     return [*(queue.name for queue in found), *inner]
@@ -87,7 +87,7 @@ def _clusters(hub: Client, _incomplete: str) -> Iterable[str]:
 
 
 def _namespaces(hub: Client, _incomplete: str) -> Iterable[str]:
-    """Those that are objects, and those in which jobs or queues are."""
+    """Complete namespaces that are objects, or that contain jobs or queues."""
     made = [each.metadata.name for each in islice(hub.objects("Namespace"), _MOST)]
     used = [job.namespace for job in hub.jobs(limit=_MOST)]
     inner = [each.namespace for queue in hub.queues() for each in queue.local_queues]

@@ -1,4 +1,4 @@
-"""`roadstead context`: hubs that somebody has logged in to, which one is used, and with which namespace."""
+"""`roadstead context`: saved logins, the one in use, and its namespace."""
 
 from dataclasses import replace
 
@@ -8,6 +8,7 @@ from roadstead import contexts
 from roadstead.cli.names import context_meant
 from roadstead.cli.output import dump, is_data, output_option
 from roadstead.cli.tables import Column, table
+from roadstead.cli.visible import say
 from roadstead.context import default_data_dir
 from roadstead.sign_in import alone
 
@@ -24,16 +25,16 @@ _COLUMNS = [
 
 @click.group("context")
 def context() -> None:
-    """Hubs that you have logged in to (`roadstead login`).
+    """Manage saved logins (`roadstead login`).
 
-    `local` is the hub of the data folder of `roadstead up`; it is used where no other is.
+    `local` is the hub of the data folder of `roadstead up`; it is used if no other is.
     """
 
 
 @context.command("ls")
 @output_option
 def listed(output: str) -> None:
-    """List them; tokens are never shown."""
+    """List contexts, without tokens."""
     kept = contexts.load()
     used = context_meant()
     kept.find(used)
@@ -55,7 +56,7 @@ def listed(output: str) -> None:
         dump({"items": rows}, output)
         return
     shown = [column for column in _COLUMNS if output == "wide" or not column.wide]
-    click.echo(table(rows, shown))
+    say(table(rows, shown))
 
 
 @context.command("use")
@@ -67,16 +68,18 @@ def use(name: str) -> None:
     """
     name = context_meant(name)
     contexts.change(lambda kept: kept.using(name))
-    click.echo(f"context {name} is used from now on")
+    say(f"context {name} is now in use")
 
 
 @context.command("set-namespace")
 @click.argument("namespace")
-@click.option("--context", "name", metavar="NAME", help="Of this one [default: the one in use].")
+@click.option(
+    "--context", "name", metavar="NAME", help="Context to change [default: the one in use]."
+)
 def set_namespace(namespace: str, name: str | None) -> None:
-    """Make NAMESPACE that of what names none.
+    """Set the default namespace of a context.
 
-    Of jobs that are made, of names without a namespace, and of lists of jobs; '' for all of them again.
+    It applies to new jobs, to names without a namespace, and to lists of jobs; '' means all again.
     """
     name = context_meant(name)
 
@@ -85,24 +88,24 @@ def set_namespace(namespace: str, name: str | None) -> None:
         return kept.having(name, replace(stored, namespace=namespace))
 
     contexts.change(write)
-    click.echo(f"context {name}: namespace {namespace or 'not set'}")
+    say(f"context {name}: namespace {namespace or 'not set'}")
 
 
 @context.command("rm")
 @click.argument("name")
 def rm(name: str) -> None:
-    """Forget NAME and its token.
+    """Remove NAME and its token.
 
-    The hub still knows the token: `roadstead tokens revoke` ends it.
+    The hub still accepts the token: revoke it with `roadstead tokens revoke`.
     """
     name = context_meant(name)
     with alone(name):
         contexts.change(lambda kept: kept.without(name))
-    click.echo(f"context {name} is forgotten")
+    say(f"context {name} is removed")
 
 
 def _is_there() -> bool:
-    """Whether the data folder holds the credential of a hub."""
+    """Return whether the data folder holds a hub's credential."""
     return (default_data_dir() / "admin.token").is_file()
 
 

@@ -10,20 +10,20 @@ from roadstead.cli.up import listen_address
 
 
 @click.command()
-@click.option("--exit", "exit_", is_flag=True, help="End when all jobs have ended.")
+@click.option("--exit", "exit_", is_flag=True, help="Exit when all jobs have ended.")
 @click.option(
     "--listen",
     default="127.0.0.1:0",
     show_default=True,
     metavar="HOST:PORT",
-    help="Where the hub listens; port 0 takes a free one.",
+    help="Listening address of the hub; port 0 picks a free one.",
 )
 @click.option(
     "--members",
     default="3",
     show_default=True,
     metavar="N|FILE",
-    help="How many simulated clusters, or a file that describes them.",
+    help="Number of simulated clusters, or a file that describes them.",
 )
 @click.option(
     "--data",
@@ -32,9 +32,9 @@ from roadstead.cli.up import listen_address
     help="Keep the data in this folder [a temporary one, removed at the end].",
 )
 def demo(exit_: bool, listen: str, members: str, data: Path | None) -> int:
-    """Start hub, hub cluster, three unlike members and agents; run the guide on them.
+    """Start hub, hub cluster, three different members and agents, and run the guide on them.
 
-    Stays up until Ctrl-C; with --exit it ends by itself, with 0 if every job succeeded.
+    Stays up until Ctrl-C; with --exit it exits when the jobs have ended, with 0 if every job succeeded.
     """
     address = listen_address(listen)
     from roadstead.cli.members import read_members

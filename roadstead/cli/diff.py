@@ -1,4 +1,4 @@
-"""`roadstead diff -f`: what `apply` of the same files would change, against what the hub holds now."""
+"""`roadstead diff -f`: what `apply` of the same files would change, against the hub's current objects."""
 
 import difflib
 import sys
@@ -9,18 +9,18 @@ import click
 
 from roadstead.cli import kinds
 from roadstead.cli.examples import examples
+from roadstead.cli.get import work_named
 from roadstead.cli.manifests import manifests_options, read_sources
 from roadstead.cli.messages import plain
 from roadstead.cli.output import client
-from roadstead.cli.progress import say
 from roadstead.cli.tables import is_coloured
 from roadstead.cli.targets import Described, Target, described
-from roadstead.cli.visible import visible_yaml
+from roadstead.cli.visible import say, visible_yaml
 from roadstead.client import Client
 from roadstead.errors import NotFound
 
 Json = dict[str, Any]
-# What servers write, and nobody's file decides.
+# Fields that servers write.
 _OF_THE_HUB: Final = frozenset(
     {
         "uid",
@@ -46,16 +46,16 @@ DIFFERENT: Final = 1
 def diff(
     ctx: click.Context, files: tuple[str, ...], recursive: bool, namespace: str | None
 ) -> int:
-    """Show what applying FILE would change: what is held now, and what would be.
+    """Show what applying FILE would change.
 
-    Documents are compared with what the hub holds as it was applied; nothing is sent to be judged, so that
-    what the hub would refuse is not told here (`roadstead plan` does). Values of Secrets are hidden, so
-    that only their keys are compared. Exit codes: 0 nothing would change, 1 something would, 3 refused.
+    Compares documents with the hub's objects as they were applied. It sends nothing for validation, so it
+    does not report what the hub would reject (`roadstead plan` does). Values of Secrets are redacted, so it
+    compares only their keys. Exit codes: 0 no difference, 1 a difference, 3 rejected.
     """
     sources = read_sources(files, recursive=recursive)
     wanted = [each for source in sources for each in described(source, namespace)]
     if not wanted:
-        raise click.UsageError("There is nothing to compare in what -f names.")
+        raise click.UsageError("The files named by -f contain nothing to compare.")
     code = 0
     with client(ctx) as hub:
         for each in wanted:
@@ -63,18 +63,22 @@ def diff(
             lines = list(_changes(each.target, _as_held(each, held), held))
             for line in lines:
                 colour = _COLOURS.get(line[:1]) if is_coloured(sys.stdout) else None
-                click.echo(click.style(line, fg=colour) if colour else line)
+                say(click.style(line, fg=colour) if colour else line)
             code = DIFFERENT if lines else code
     return code
 
 
 def _held(hub: Client, wanted: Described) -> Json:
-    """What the hub holds of it; {} for nothing."""
+    """Read the hub's current object; {} if there is none."""
     kind, namespace, name = wanted.target.kind, wanted.target.namespace, wanted.target.name
     try:
         if kind[:2] == ("batch", "Job"):
             found = hub.job(f"{namespace}/{name}")
             return {} if found.deleted_at else found.manifest
+        if kinds.is_other_work(kind) and (
+            job := work_named(hub, kind.name, f"{namespace}/{name}")
+        ):
+            return {} if job.deleted_at else job.manifest
         if kind[:2] == (kinds.KUEUE, "Workload"):
             return hub.workload(f"{namespace}/{name}").raw
         try:
@@ -88,7 +92,7 @@ def _held(hub: Client, wanted: Described) -> Json:
 
 
 def _as_held(wanted: Described, held: Json) -> Json:
-    """The document in the version in which the hub shows its kind; as it is where that can not be told."""
+    """Convert the document to the version in which the hub shows its kind; unchanged if that is unknown."""
     document, version = wanted.document, held.get("apiVersion")
     if not held or version == document.get("apiVersion") or "spec" not in document:
         return document
@@ -97,7 +101,7 @@ def _as_held(wanted: Described, held: Json) -> Json:
         from shared.kinds.registry import parse
     except ModuleNotFoundError:
         what = f"{wanted.target.title}: the hub shows another version of this kind"
-        say(f"{what}; fields may be called otherwise (roadstead[hub] reads both)", err=True)
+        say(f"{what}; fields may have other names (roadstead[hub] reads both)", err=True)
         return document
     try:
         return {**document, "apiVersion": version, "spec": parse(document).spec}
@@ -106,7 +110,7 @@ def _as_held(wanted: Described, held: Json) -> Json:
 
 
 def _changes(target: Target, wanted: Json, held: Json) -> Iterator[str]:
-    """A unified diff of both as YAML, keys in order; nothing where they are the same."""
+    """A unified diff of both as YAML, keys in order; nothing if they are equal."""
     before = _lines(cleaned(held, target.namespace)) if held else []
     after = _lines(cleaned(wanted, target.namespace))
     title = plain(target.title)
@@ -116,7 +120,7 @@ def _changes(target: Target, wanted: Json, held: Json) -> Iterator[str]:
 
 
 def cleaned(document: Json, namespace: str) -> Json:
-    """Without what is the hub's own, with its namespace, and without values of a Secret."""
+    """Remove hub-owned fields and values of Secrets, and set the namespace."""
     kept = {k: v for k, v in document.items() if k not in {"status", "origin"}}
     metadata = {k: v for k, v in (document.get("metadata") or {}).items() if k not in _OF_THE_HUB}
     if namespace:

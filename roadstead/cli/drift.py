@@ -1,4 +1,4 @@
-"""`roadstead drift`: what no longer is as the hub wants it."""
+"""`roadstead drift`: list and settle drift."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +10,7 @@ from roadstead.cli.names import default_namespace
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, client
 from roadstead.cli.tables import Column
+from roadstead.cli.visible import say
 from roadstead.client import Client
 from roadstead.models.placements import EnvelopeName
 
@@ -35,7 +36,7 @@ COLUMNS = [
 
 @click.group()
 def drift() -> None:
-    """Objects that no longer are as the hub wants them."""
+    """Manage drift: fields that differ from the hub's manifests."""
 
 
 drift.add_command(
@@ -49,23 +50,26 @@ drift.add_command(
 
 
 _SAID = {
-    "accept": "{what}: the values of {cluster} are the hub's from now on ({paths})",
-    "restore": "{what}: the hub's values are written in {cluster} once more ({paths})",
-    "ignore": "{what}: {paths} are left to the members from now on",
+    "accept": "{what}: the hub now has the values of {cluster} ({paths})",
+    "restore": "{what}: the hub's values are written to {cluster} again ({paths})",
+    "ignore": "{what}: members keep {paths} from now on",
 }
 _DOES = {
-    "accept": """Make the member's values the hub's, for all members.
+    "accept": """Copy the member's values to the hub, for all members.
 
-    What kubectl made is changed there; the refusal says by which command. Values of Secrets, and of
-    environment variables, are not known to the hub.""",
-    "restore": """Have the hub's values written in the member once more.
+    Change an object that kubectl created with kubectl; the error names the command. The hub does not
+    know the values of Secrets and of environment variables.
+    """,
+    "restore": """Write the hub's values to the member again.
 
-    Also where the placement leaves drift alone; of this version of the object alone: what drifts later is
-    left as whenToApply says.""",
-    "ignore": """Leave the fields to the members for good.
+    Also works if the placement ignores drift. Applies to this version of the object only: later drift
+    follows whenToApply.
+    """,
+    "ignore": """Let members keep these fields permanently.
 
-    They are put into annotation roadstead.dev/ignore-drift of the hub's object. What kubectl made is
-    changed there; the refusal says by which command.""",
+    Adds the fields to annotation roadstead.dev/ignore-drift of the hub's object. Change an object that
+    kubectl created with kubectl; the error names the command.
+    """,
 }
 
 
@@ -73,7 +77,7 @@ def _verb(how: str) -> click.Command:
     def run(ctx: click.Context, cluster: str, what: str, namespace: str | None, path: str) -> None:
         kind, slash, name = what.partition("/")
         if not slash or not name:
-            raise click.UsageError("say what is meant as KIND/NAME, as in configmap/settings")
+            raise click.UsageError("name the object as KIND/NAME, as in configmap/settings")
         with client(ctx) as hub:
             named = kinds.kind_of(hub, kind)
             inside = (
@@ -81,14 +85,19 @@ def _verb(how: str) -> click.Command:
             )
             told = hub.settle_drift(how, cluster, named.name, name, namespace=inside, path=path)
         place = f"{told.kind} {inside}/{name}" if inside else f"{told.kind} {name}"
-        click.echo(
-            _SAID[told.result].format(what=place, cluster=cluster, paths=", ".join(told.paths))
+        say(
+            _SAID.get(told.result, told.result).format(
+                what=place, cluster=cluster, paths=", ".join(told.paths)
+            )
         )
 
     made: Callable[..., Any] = click.pass_context(run)
     for each in (
         click.option(
-            "--path", default="", metavar="POINTER", help="One field [default: all that drifted]."
+            "--path",
+            default="",
+            metavar="POINTER",
+            help="One field [default: all drifted fields].",
         ),
         click.option(
             "-n", "--namespace", metavar="NAME", help="Its namespace [default: the one set]."

@@ -1,13 +1,15 @@
-"""One verb for several names: a few at a time, told in order; who is refused is named, and stops nobody."""
+"""One verb for several names: a few in parallel, reported in order; an error does not stop the others."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
 import click
 
 from roadstead.cli.messages import sentence
 from roadstead.cli.output import client
-from roadstead.cli.progress import progress, say
+from roadstead.cli.progress import progress
+from roadstead.cli.visible import say
 from roadstead.client import Client
 from roadstead.errors import NotAllowed, Rejected
 
@@ -21,26 +23,34 @@ def for_each(
     do: Callable[[Client, str], R],
     tell: Callable[[R], None],
     words: str,
+    *,
+    called: Mapping[str, str] = MappingProxyType({}),
+    hint: str = "",
 ) -> tuple[list[R], int]:
-    """What `do` answers for each name, told as it comes, and the command's exit code.
+    """Run `do` for each name, print the results in order, and return the exit code.
 
-    A refusal goes to standard error, with the name; one makes the exit code 3, or 4 where it is a matter of
-    rights. `words` say on a terminal what goes on. Raises where no hub answers, or the credential is not
+    An error goes to standard error, with the name, and sets the exit code to 3, or to 4 for missing rights.
+    `words` are the progress text on a terminal. `called`: what errors call a uid. `hint`: the
+    next step if the caller has no right to some. Raises if no hub answers, or the credential is not
     accepted.
     """
     answered: list[R] = []
-    code = 0
+    code, lacking = 0, False
     with client(ctx) as hub, progress(words, len(names)) as advance:
         for name, answer in zip(names, _answers(hub, names, do), strict=True):
             if isinstance(answer, Rejected | NotAllowed):
                 code = max(code, answer.exit_code)
-                told = sentence(answer)
-                known = told if name in told else told.replace("error: ", f"error: {name}: ", 1)
-                say(known, err=True)
+                told, known = sentence(answer), called.get(name, name)
+                if known not in told:
+                    told = told.replace("error: ", f"error: {known}: ", 1)
+                say(told, err=True)
+                lacking = lacking or isinstance(answer, NotAllowed)
             else:
                 answered.append(answer)
                 tell(answer)
             advance(1)
+    if lacking and hint:
+        say(f"  {hint}", err=True)
     return answered, code
 
 

@@ -1,4 +1,4 @@
-"""`roadstead events`: ordered history."""
+"""`roadstead events`: the ordered event history."""
 
 from typing import Any
 
@@ -25,10 +25,8 @@ COLUMNS = [
 
 
 def _rows(hub: Client, job: str | None, namespace: str | None, limit: int) -> list[Event]:
-    if job and namespace:
-        raise click.UsageError("give JOB or --namespace, not both.")
     if job:
-        return hub.job_events(full_name(job), limit=limit)
+        return hub.job_events(full_name(job, namespace), limit=limit)
     return hub.events(namespace=namespace, limit=limit)
 
 
@@ -44,7 +42,7 @@ events = list_verb(
     _rows,
     COLUMNS,
     name="events",
-    does="What happened lately in the whole fleet, or to JOB (its uid, or namespace/name).",
+    does="Show recent events of the whole fleet, or of JOB (its uid, or namespace/name).",
     empty="No events.",
     options=[
         click.argument("job", required=False),
@@ -52,7 +50,7 @@ events = list_verb(
             "-n",
             "--namespace",
             metavar="NAME",
-            help="Only events of this namespace; not with JOB.",
+            help="Only events of this namespace; with JOB, the namespace of a name without one.",
         ),
         _limit,
     ],

@@ -1,4 +1,4 @@
-"""Examples at the end of a verb's help, line by line as they are typed."""
+"""Examples at the end of a verb's help, verbatim."""
 
 import inspect
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`roadstead explain`: where a job is, why it waits or went there, and what would change it."""
+"""`roadstead explain`: where a job is, why it waits or runs there, and what would change it."""
 
 from collections.abc import Sequence
 
@@ -55,16 +55,17 @@ _FLEET = [
 
 @click.command()
 @click.argument("job")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of a name without one.")
 @answer_option
 @click.pass_context
-def explain(ctx: click.Context, job: str, output: str) -> None:
-    """Say where JOB is and why (its uid, or namespace/name)."""
+def explain(ctx: click.Context, job: str, namespace: str | None, output: str) -> None:
+    """Explain where JOB is and why (its uid, or namespace/name)."""
     with client(ctx) as hub:
-        show_one(hub.explain(full_name(job)), output, as_text)
+        show_one(hub.explain(full_name(job, namespace)), output, as_text)
 
 
 def as_text(told: Explanation) -> str:
-    """The explanation as a page of text."""
+    """Format the explanation as text."""
     where = f" on {told.cluster}" if told.cluster else ""
     reason = f" ({visible(told.reason)})" if told.reason else ""
     lines = [
@@ -75,21 +76,21 @@ def as_text(told: Explanation) -> str:
         *lost_clusters.lines(told.cluster_loss, told.earlier_epochs),
     ]
     lines += _position(told)
-    lines += _waiting(told.waiting or {})
+    lines += _waiting(told.waiting or {}, told.message)
     lines += _queue(told)
     lines += _preemption(told.preemption or {})
     lines += _otherwise(told)
     lines += _checks(told.checks)
     if nomination := told.nomination:
-        text = f"{len(nomination['victims'])} jobs were told to make room for it on"
+        text = f"{len(nomination['victims'])} jobs are preempted to make room for it on"
         lines += wrapped(f"{text} {nomination['cluster'] or 'no cluster in particular'}", "  ")
     lines += _decision(told)
     if told.set_aside:
         avoided = ", ".join(
-            f"{name} until {moment(until) if until else 'somebody holds and releases the job'}"
+            f"{name} until {moment(until) if until else 'a user releases the job'}"
             for name, until in told.set_aside.items()
         )
-        lines += ["", *wrapped(f"Clusters set aside: {avoided}", "")]
+        lines += ["", *wrapped(f"Avoided clusters: {avoided}", "")]
     if told.timeline:
         lines += ["", "What happened"]
         for event in told.timeline:
@@ -111,12 +112,18 @@ def _position(told: Explanation) -> list[str]:
 
 
 def _checks(checks: Sequence[CheckState]) -> list[str]:
-    """What was asked of outsiders, and who has not answered."""
+    """Format the admission checks and the open ones."""
     return ["", "Admission checks", *indented(checks, _CHECKS)] if checks else []
 
 
-def _waiting(waiting: Json) -> list[str]:
-    lines = [line for quota in waiting.get("quota") or [] for line in _quota(quota)]
+def _waiting(waiting: Json, headline: str) -> list[str]:
+    short = waiting.get("quota") or []
+    lines = [
+        line
+        for quota in short
+        if (quota.get("message") or "\n") not in headline
+        for line in _quota(quota)
+    ]
     nearest = waiting.get("nearest")
     if nearest:
         lines += wrapped(f"nearest: {nearest['message']}", "  ")
@@ -126,6 +133,8 @@ def _waiting(waiting: Json) -> list[str]:
 
 
 def _quota(quota: Json) -> list[str]:
+    if said := quota.get("message"):
+        return wrapped(f"quota: {said}", "  ")
     text = (
         f"quota: {quota['resource']} of flavor {quota['flavor']}: {quota['asked']} asked, "
         f"{quota['used']} of {quota['limit']} used{_whose(quota)}, {quota['missing']} more needed"
@@ -134,12 +143,12 @@ def _quota(quota: Json) -> list[str]:
 
 
 def _whose(quota: Json) -> str:
-    """Whose room is counted: a cohort's, or (nothing is said) the queue's own."""
+    """Name the quota that is counted: a cohort's, or (empty) the queue's own."""
     return f" in cohort {quota['cohort']}" if quota.get("cohort") else ""
 
 
 def _queue(told: Explanation) -> list[str]:
-    """What its queue itself has: what the job lacks, what is used, and what may be borrowed."""
+    """Format the queue's own quota: shortage, usage, and borrowing limit."""
     lacking = (told.waiting or {}).get("quota") or []
     short = {(each["flavor"], each["resource"]) for each in lacking}
     rows = [
@@ -153,7 +162,7 @@ def _queue(told: Explanation) -> list[str]:
 
 
 def _preemption(outlook: Json) -> list[str]:
-    """Who might go for it, and why the others may not."""
+    """Format the preemption candidates, and the rules that protect others."""
     if not outlook:
         return []
     named = ", ".join(
@@ -162,9 +171,9 @@ def _preemption(outlook: Json) -> list[str]:
     more = outlook["candidatesTotal"] - len(outlook["candidates"])
     if more:
         named += f" and {more} more"
-    lines = ["", "Preemption", *wrapped(f"could go for it: {named or 'nobody'}", "  ")]
+    lines = ["", "Preemption", *wrapped(f"preemption candidates: {named or 'nobody'}", "  ")]
     for spared in outlook["spared"]:
-        text = f"{spared['count']} may not: {spared['reason']}"
+        text = f"{spared['count']} protected: {spared['reason']}"
         if some := [f"{e['namespace']}/{e['name']}" for e in spared.get("examples") or []]:
             more = spared["count"] - len(some)
             text += f" ({', '.join(some)}{f' and {more} more' if more else ''})"
@@ -173,13 +182,13 @@ def _preemption(outlook: Json) -> list[str]:
 
 
 def _otherwise(told: Explanation) -> list[str]:
-    """What it could get where, what would change it, and when it is expected to start."""
+    """Format flavors, remedies and the expected start."""
     lines: list[str] = []
     if len(told.flavors) > 1:
         lines += ["", "Flavor by flavor", *indented(told.flavors, _FLAVORS)]
     listed = (told.waiting or {}).get("clusters")
     if told.fleet and not listed:
-        lines += ["", "Clusters, quota aside", *indented(told.fleet, _FLEET)]
+        lines += ["", "Clusters, regardless of quota", *indented(told.fleet, _FLEET)]
     if told.remedies:
         lines += ["", "What would change it"]
         for remedy in told.remedies:

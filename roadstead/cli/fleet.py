@@ -1,12 +1,12 @@
 """A whole fleet on this machine: hub, simulated hub cluster, simulated members, their agents.
 
-The hub and the agents run the code they run in production; only the clusters are simulated. All
-state is in one folder:
+The hub and the agents run the code they run in production; only the clusters are simulated. All state is in
+one folder:
 
-    admin.token  server  hub.kubeconfig  members/<name>.kubeconfig      what people use
-    pids/  logs/                                                        of the child processes
-    hub/  hub-2/  clusters/<name>/  agents/<name>/                              data of each part
-    fleet.json  up.lock                                                 members, ports; who runs it
+   admin.token  server  hub.kubeconfig  members/<name>.kubeconfig      for users
+   pids/  logs/                                                        of the child processes
+   hub/  hub-2/  clusters/<name>/  agents/<name>/                      data of each part
+   fleet.json  up.lock                                                 members, ports; the running process
 """
 
 import asyncio
@@ -43,11 +43,11 @@ _LOOPBACK = "127.0.0.1"
 
 
 class CannotStart(RoadsteadError):
-    """The fleet does not come up; the message says which part, why, and where its log is."""
+    """The fleet failed to start; the message has the part, the reason, and the path of its log."""
 
 
 class Fleet:
-    """Starts the parts in order and knows when all of them answer."""
+    """Starts the parts in order and waits until all of them answer."""
 
     def __init__(
         self,
@@ -65,7 +65,9 @@ class Fleet:
         self._packed = packed
         self._replicas = replicas
         self._database = database  # of PostgreSQL; None: a file of SQLite's
-        self._removed: set[str] = set()  # members that joined once and that the hub has no more
+        self._removed: set[str] = (
+            set()
+        )  # members that joined earlier and were removed from the hub
         self.clock = self._clock = clock or SystemClock()
         self._listen = listen
         self._make_folders()
@@ -75,21 +77,21 @@ class Fleet:
 
     @property
     def server(self) -> str:
-        """The hub's address; settled by `start`, the same again after a restart on the same folder."""
+        """The hub's address; set by `start`, and the same after a restart on the same folder."""
         return f"http://{self._listen[0]}:{self._ports['hub']}"
 
     @property
     def hub_kubeconfig(self) -> Path:
-        """Credentials of people for the simulated hub cluster."""
+        """Kubeconfig of users for the simulated hub cluster."""
         return self.folder / "hub.kubeconfig"
 
     @property
     def hubs_own_kubeconfig(self) -> Path:
-        """The hub's credentials for it: what the hub alone may write there, people may not."""
+        """Kubeconfig of the hub for it: some objects only the hub may write."""
         return self.folder / "clusters" / "hubs-own.kubeconfig"
 
     def member_kubeconfig(self, name: str) -> Path:
-        """Credentials for one simulated member."""
+        """Kubeconfig for one simulated member."""
         return self.folder / "members" / f"{name}.kubeconfig"
 
     def client(self) -> Client:
@@ -113,7 +115,7 @@ class Fleet:
         await self._until("the hub's kinds on the hub cluster", "hub", self._kinds_served)
 
     async def stop(self) -> None:
-        """End every part."""
+        """Stop every part."""
         await self._supervisor.stop()
         self._claim.close()
 
@@ -151,7 +153,7 @@ class Fleet:
         await self._until("the simulated clusters", log, answer)
 
     async def _start_hub(self, replica: int = 1) -> None:
-        """All replicas listen on one port; each has a folder of its own."""
+        """All replicas listen on one port; each has its own folder."""
         name = "hub" if replica == 1 else f"hub-{replica}"
         shared = [f"--database={self._database}", "--share-port"] if self._database else []
         if self._replicas > 1:
@@ -173,13 +175,13 @@ class Fleet:
         )
 
     async def _hubs_answer(self) -> None:
-        """The first hub makes what the others find: the tables, the administrator's token."""
+        """Start the first hub, which creates the tables and the administrator's token for the others."""
         await self._until("the hub", "hub", self._hub_answers)
         for replica in range(2, self._replicas + 1):
             await self._start_hub(replica)
 
     async def _settle_members(self) -> None:
-        """Declare new members; leave those alone that were taken out of the fleet."""
+        """Declare new members; skip those that were removed from the fleet."""
         await asyncio.to_thread(self._declare_members)
         for name in sorted(self._removed):
             await self._supervisor.end(f"agent-{name}")
@@ -304,11 +306,11 @@ class Fleet:
                 self._credential(member.name).parent.mkdir(exist_ok=True, mode=0o700)
         except OSError as failure:
             raise CannotStart(
-                f"the data folder can not be used: {failure.filename}: {failure.strerror}"
+                f"the data folder cannot be used: {failure.filename}: {failure.strerror}"
             ) from failure
 
     def _known_ports(self) -> dict[str, int]:
-        """A port per server: those of the last start on this folder, else free ones."""
+        """Choose a port per server: those of the last start on this folder, else free ones."""
         known = last_start.read(self.folder).ports
         wanted = ["hub", _HUB_SIM, *(f"sim-{m.name}" for m in self.members)]
         free = ports.free(len(wanted))
@@ -316,14 +318,14 @@ class Fleet:
         return {**found, "hub": self._listen[1] or found["hub"]}
 
     def _settle_ports(self) -> None:
-        """Take other ports where somebody else has taken ours since; but for the one asked for."""
+        """Replace ports that are in use now, except the requested one."""
         host, asked = self._listen
         for name, port in self._ports.items():
             place = host if name == "hub" else _LOOPBACK
             failure = ports.why_taken(place, port)
             if failure and name == "hub" and (asked or failure.is_for_good):
                 raise CannotStart(
-                    f"can not listen on {host}:{port}: {failure}; choose another with --listen"
+                    f"cannot listen on {host}:{port}: {failure}; choose another with --listen"
                 )
             if failure:
                 self._ports[name] = ports.free(1)[0]
@@ -344,7 +346,7 @@ class Fleet:
 
 @contextlib.contextmanager
 def _claimed(folder: Path) -> Iterator[None]:
-    """Hold the folder; it is free again when this process ends, however. Raises CannotStart."""
+    """Lock the folder until this process ends. Raises CannotStart."""
     with (folder / "up.lock").open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -360,7 +362,7 @@ def _claimed(folder: Path) -> Iterator[None]:
 
 
 def _takes_what_is_applied(hub: Client) -> bool:
-    """Do the hub's kinds stand on the hub cluster? A bridge that stopped is not waited for."""
+    """Return whether the hub cluster serves the hub's kinds. Does not wait for a stopped bridge."""
     told = hub.hub_cluster()
     return told.running or told.reason not in _NOT_YET
 

@@ -1,7 +1,7 @@
-"""A fleet in the foreground: it ends with this process, on Ctrl-C or SIGTERM, cleanly.
+"""A fleet in the foreground: it shuts down cleanly with this process, on Ctrl-C or SIGTERM.
 
-`up` and `demo` stand on it. A second signal while the fleet ends is ignored: it takes at most the ten
-seconds after which the supervisor kills what is left.
+`up` and `demo` use it. It ignores a second signal while the fleet shuts down: the supervisor kills
+remaining processes after at most ten seconds.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ def run_until_signal(fleet: Fleet, ready: Callable[[], None]) -> None:
 
 
 def run_beside(fleet: Fleet, act: Callable[[asyncio.Event], Awaitable[T]]) -> T | None:
-    """Run `act` until it ends or a signal comes, then end the fleet; None where a signal cut it short.
+    """Run `act` until it ends or a signal comes, then stop the fleet; None if a signal interrupted it.
 
-    `act` gets the event that a signal sets. Raises click.UsageError for a log level that is none.
+    `act` gets the event that a signal sets. Raises click.UsageError for an invalid log level.
     """
     try:
         log.configure(log.level_of(os.environ, "warning"))
@@ -51,7 +51,7 @@ async def _run_beside(fleet: Fleet, act: Callable[[asyncio.Event], Awaitable[T]]
     stopping = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait({acting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        # What waits for the event itself ends by itself; what does not is cut short.
+        # An action that waits for the event ends itself; others are cancelled.
         await asyncio.wait({acting}, timeout=0 if acting.done() else 0.1)
         return acting.result() if acting.done() else None
     finally:

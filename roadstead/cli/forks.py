@@ -71,7 +71,7 @@ Launch = Callable[[Path, socket.socket, BinaryIO], Running]
 class Forks:
     """A template and its children, which end with this process.
 
-    Open it in the main thread: the kernel ends a template when the thread that started it does.
+    Open it in the main thread: the kernel ends a template when the thread that started it ends.
     """
 
     def __init__(self, folder: Path, log: Path, begin: Launch | None = None) -> None:
@@ -95,9 +95,9 @@ class Forks:
         environment: Mapping[str, str],
         folder: Path | None = None,
     ) -> "Future[Fork]":
-        """Fork a part and call its module's `main`; the result is there as soon as its process is.
+        """Fork a part and call its module's `main`; returns its process.
 
-        It gets ChildProcessError where the template has ended.
+        Raises ChildProcessError if the template has ended.
         """
         request: template.ForkRequest = {
             "name": name,
@@ -118,7 +118,7 @@ class Forks:
         return begun
 
     def close(self) -> None:
-        """End the template, and with it whatever children are left."""
+        """Stop the template and its remaining children."""
         with self._lock:
             self._line.shutdown(socket.SHUT_RDWR)
         self._template.wait()
@@ -153,6 +153,6 @@ class Forks:
 
 
 def _uncancellable(future: "Future[T]") -> "Future[T]":
-    """A task that awaits it may be cancelled; the result comes all the same, and the listener sets it."""
+    """Send a request; a task that awaits it may be cancelled, and the listener still sets the result."""
     future.set_running_or_notify_cancel()
     return future

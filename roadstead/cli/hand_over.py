@@ -1,15 +1,16 @@
-"""`roadstead hand-over`: an object changes hands, from kubectl to REST or the other way round."""
+"""`roadstead hand-over`: transfer an object from kubectl to REST or the other way round."""
 
 import click
 
 from roadstead.cli import kinds
 from roadstead.cli.names import default_namespace
 from roadstead.cli.output import client
+from roadstead.cli.visible import say
 
 _SAID = {
-    "handed-over": "{what} is kept by {whom} from now on",
-    "handing-over": "{what} goes to {whom}, within seconds",
-    "unchanged": "{what} is kept by {whom} already",
+    "handed-over": "{what} now belongs to {whom}",
+    "handing-over": "{what} moves to {whom} within seconds",
+    "unchanged": "{what} belongs to {whom} already",
 }
 _WHOM = {"rest": "REST", "hub-cluster": "kubectl on the hub cluster"}
 
@@ -23,15 +24,15 @@ _WHOM = {"rest": "REST", "hub-cluster": "kubectl on the hub cluster"}
     type=click.Choice(["rest", "hub-cluster"]),
     default="rest",
     show_default=True,
-    help="Who keeps it.",
+    help="The new owner.",
 )
 @click.pass_context
 def hand_over(ctx: click.Context, kind: str, name: str, namespace: str | None, to: str) -> None:
     """Hand an object over to REST, or to the hub cluster.
 
-    To REST: what kubectl made is changed by `roadstead` from now on; on the hub cluster it is shown,
-    read-only. Jobs, queues, placements and members. To the hub cluster: queues, flavors and what else is
-    Kueue's; kubectl changes them from now on.
+    To REST: change the object with `roadstead` from now on; the hub cluster shows it read-only. Works for
+    Jobs, queues, placements and members. To the hub cluster: works for queues, flavors and other kinds of
+    Kueue; change them with kubectl from now on.
     """
     with client(ctx) as hub:
         named = kinds.kind_of(hub, kind)
@@ -41,4 +42,5 @@ def hand_over(ctx: click.Context, kind: str, name: str, namespace: str | None, t
             inside = ""
         told = hub.hand_over(named.name, short, group=named.group, namespace=inside, to=to)
     what = f"{named.name} {inside}/{short}" if inside else f"{named.name} {short}"
-    click.echo(_SAID[told.result].format(what=what, whom=_WHOM[to]))
+    words = _SAID.get(told.result, "{what}: {result}")  # of a later hub
+    say(words.format(what=what, whom=_WHOM[to], result=told.result))

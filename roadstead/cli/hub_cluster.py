@@ -3,33 +3,34 @@
 import click
 
 from roadstead.cli.output import answer_option, client, show_one
+from roadstead.cli.visible import say
 from roadstead.models.hub import HubCluster
 
 _SHOWN = {
-    "None": "not shown there",
+    "None": "not mirrored",
     "All": "shown there",
-    "Some": "shown there as far as there may be so many (ROADSTEAD_BRIDGE_JOBS_AT_MOST)",
+    "Some": "mirrored, up to the limit (ROADSTEAD_BRIDGE_JOBS_AT_MOST)",
 }
 _MIRRORS = {
     "Guarded": "only the hub changes them",
     "None": (
-        "what is changed there is put back; to have it refused: "
-        "kubectl apply -f deploy/hub-cluster/mirror-guard.yaml"
+        "the hub reverts changes to them; to have them refused: kubectl apply -f "
+        "deploy/hub-cluster/mirror-guard.yaml"
     ),
-    "Unknown": "whether anybody else may change them is not known",
+    "Unknown": "unknown whether other users may change them",
 }
 
 
 @click.group("hub-cluster")
 def hub_cluster() -> None:
-    """The cluster where people use kubectl."""
+    """Manage the bridge to the cluster where people use kubectl."""
 
 
 @hub_cluster.command("show")
 @answer_option
 @click.pass_context
 def show(ctx: click.Context, output: str) -> None:
-    """Show whether the bridge to it runs, and why it has stopped."""
+    """Show whether the bridge runs, and why it has stopped."""
     with client(ctx) as hub:
         show_one(hub.hub_cluster(), output, _as_text)
 
@@ -38,14 +39,14 @@ def show(ctx: click.Context, output: str) -> None:
 @click.argument("reason")
 @click.pass_context
 def resume(ctx: click.Context, reason: str) -> None:
-    """Let the bridge go on after it stopped for REASON.
+    """Resume the bridge after it stopped for REASON.
 
-    `hub-cluster show` names the reason and what going on would mean. After AbsentWithoutDeletion and
-    TooManyDeletions, what is absent counts as deleted, and jobs among it are taken back.
+    `hub-cluster show` names the reason and the effect of resuming. After AbsentWithoutDeletion and
+    TooManyDeletions, absent objects count as deleted, and the hub withdraws jobs among them.
     """
     with client(ctx) as hub:
         told = hub.resume_hub_cluster(reason)
-    click.echo(f"the bridge goes on: {told.resuming}")
+    say(f"the bridge resumes: {told.resuming}")
 
 
 def _as_text(told: HubCluster) -> str:
@@ -54,14 +55,14 @@ def _as_text(told: HubCluster) -> str:
     lines = [f"Hub cluster {told.uid or '(not reached yet)'}"]
     if told.reason == "HubClusterSilent":
         lines.append(f"It does not answer: {told.message}")
-        lines.append("The bridge goes on by itself when it does.")
+        lines.append("The bridge resumes when it does.")
         return "\n".join(lines)
     if told.jobs:
         lines.append(f"Jobs there: {told.jobs}: {told.jobs_message}")
     if told.jobs_shown:
         lines.append(f"Jobs that came by REST: {_SHOWN.get(told.jobs_shown, told.jobs_shown)}")
     if told.records_shown == "Some":
-        lines.append("Records of placements: shown of some, as many as may be")
+        lines.append("Records of placements: the limit is reached; some are not shown")
     if told.mirrors:
         lines.append(f"Mirrors there: {_MIRRORS.get(told.mirrors, told.mirrors)}")
     if told.running:
@@ -70,6 +71,6 @@ def _as_text(told: HubCluster) -> str:
         return "\n".join([*lines, f"The bridge is starting: {told.message}."])
     lines.append(f"The bridge has stopped: {told.reason}: {told.message}")
     if told.resuming:
-        lines.append(f"To go on: roadstead hub-cluster resume {told.reason}")
+        lines.append(f"To resume: roadstead hub-cluster resume {told.reason}")
         lines.append(f"Then {told.resuming}.")
     return "\n".join(lines)

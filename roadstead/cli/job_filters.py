@@ -1,4 +1,4 @@
-"""Which jobs are meant: by namespace, queue, state, member, labels and age."""
+"""Filters for jobs: by namespace, queue, state, member, labels and age."""
 
 import datetime as dt
 import heapq
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from roadstead.cli.names import default_namespace
+from roadstead.cli.names import ALL_NAMESPACES, default_namespace
 from roadstead.cli.output import instant_before
 from roadstead.cli.run.amounts import seconds
 from roadstead.client import Client
@@ -18,20 +18,17 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _states(_ctx: click.Context, _option: click.Parameter, given: str | None) -> tuple[str, ...]:
-    """States there are, in whatever case they were typed, one or several with commas between."""
+    """Parse states, in any case, one or several separated by commas."""
     known = {each.lower(): each.value for each in JobState}
     words = [word.strip() for word in (given or "").split(",")] if given else []
     for word in words:
         if word.lower() not in known:
-            raise click.BadParameter(f"{word!r} is none of {', '.join(JobState)}.")
+            raise click.BadParameter(f"{word!r} is not one of {', '.join(JobState)}.")
     return tuple(dict.fromkeys(known[word.lower()] for word in words))
 
 
 NAMESPACE: Final[Decorator] = click.option(
     "-n", "--namespace", metavar="NAME", help="Only jobs of this namespace."
-)
-ALL_NAMESPACES: Final[Decorator] = click.option(
-    "-A", "--all-namespaces", is_flag=True, help="Of all namespaces, whatever is set."
 )
 FILTERS: Final[tuple[Decorator, ...]] = (
     NAMESPACE,
@@ -48,7 +45,7 @@ FILTERS: Final[tuple[Decorator, ...]] = (
         "--user",
         "owner",
         metavar="NAME",
-        help="Only jobs that NAME submitted; unknown: those of nobody known.",
+        help="Only jobs that NAME submitted; unknown: jobs without a known owner.",
     ),
     click.option("--mine", is_flag=True, help="Only jobs that you submitted."),
     click.option(
@@ -71,12 +68,12 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def namespace_of(given: str | None, *, everywhere: bool) -> str | None:
-    """The namespace that is listed: the one given, else the one that is set; None is all of them.
+    """Return the namespace to list: the option, else the default namespace; None for all.
 
-    Raises click.UsageError where both are asked for.
+    Raises click.UsageError if both options are given.
     """
     if given and everywhere:
-        raise click.UsageError("-n names one namespace, -A means all: give one of them.")
+        raise click.UsageError("-n names one namespace, -A means all: use one of them.")
     return given or (None if everywhere else default_namespace() or None)
 
 
@@ -91,12 +88,12 @@ def matching(
     mine: bool = False,
     **exact: Any,
 ) -> Iterator[Job]:
-    """Jobs that match, newest first, read from the hub as they are iterated; `limit` at most.
+    """Matching jobs, newest first, read from the hub as you iterate; at most `limit`.
 
-    `exact`: namespace, queue, cluster. `since` is in seconds. `mine`: whose they are is asked of the hub.
+    `exact`: namespace, queue, cluster. `since` is in seconds. `mine` asks the hub for the caller's name.
     """
     if mine and owner:
-        raise click.UsageError("--mine and --user say different things: give one of them.")
+        raise click.UsageError("--mine and --user conflict: use one of them.")
     if mine:
         owner = hub.whoami().name
     lists = [

@@ -1,6 +1,5 @@
-"""`--sort KEY`: a list of jobs in another order than newest first."""
+"""`--sort KEY`: the order of a list of jobs."""
 
-import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -8,17 +7,11 @@ import click
 
 from roadstead.models.jobs import Job
 
-_NEVER: Final = dt.datetime.max.replace(tzinfo=dt.UTC)
-
-
-def _instant(name: str) -> Callable[[Job], Any]:
-    return lambda job: getattr(job, name) or _NEVER
-
 
 def _ran(job: Job) -> Any:
-    """How long it ran; of one that has not ended, that is not known: those come last."""
+    """Run time of a job; None before it ended."""
     if job.started_at is None or job.finished_at is None:
-        return dt.timedelta.max
+        return None
     return job.finished_at - job.started_at
 
 
@@ -28,9 +21,9 @@ KEYS: Final[dict[str, Callable[[Job], Any]]] = {
     "state": lambda job: job.state,
     "cluster": lambda job: job.cluster,
     "reason": lambda job: job.reason,
-    "created": _instant("created_at"),
-    "started": _instant("started_at"),
-    "finished": _instant("finished_at"),
+    "created": lambda job: job.created_at,
+    "started": lambda job: job.started_at,
+    "finished": lambda job: job.finished_at,
     "runtime": _ran,
 }
 
@@ -38,7 +31,7 @@ KEYS: Final[dict[str, Callable[[Job], Any]]] = {
 def _key(_ctx: click.Context, _option: click.Parameter, given: str | None) -> str | None:
     if given is not None and given.lower().removeprefix("-") not in KEYS:
         raise click.BadParameter(
-            f"{given!r} is none of {', '.join(KEYS)}; with - before it the other way round."
+            f"{given!r} is not one of {', '.join(KEYS)}; a leading - reverses the order."
         )
     return given.lower() if given else None
 
@@ -47,13 +40,19 @@ option = click.option(
     "--sort",
     callback=_key,
     metavar="KEY",
-    help="By name, queue, state, cluster, reason, created, started, finished or runtime; "
-    "-KEY: the other way round.",
+    help="Sort by name, queue, state, cluster, reason, created, started, finished or runtime; -KEY reverses.",
 )
 
 
 def in_order(jobs: Iterable[Job], key: str | None) -> list[Job]:
-    """The jobs by `key`, else as they are; what is equal stays as it was."""
+    """Sort jobs by `key`, else keep their order; the sort is stable.
+
+    Jobs without a value come last, in both directions.
+    """
+    listed = list(jobs)
     if key is None:
-        return list(jobs)
-    return sorted(jobs, key=KEYS[key.removeprefix("-")], reverse=key.startswith("-"))
+        return listed
+    value = KEYS[key.removeprefix("-")]
+    known = [job for job in listed if value(job) is not None]
+    known.sort(key=value, reverse=key.startswith("-"))
+    return [*known, *(job for job in listed if value(job) is None)]

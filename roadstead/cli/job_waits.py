@@ -1,4 +1,4 @@
-"""`roadstead jobs wait`, and `jobs show -w`: until a job is as it should be, or has ended."""
+"""`roadstead jobs wait`, and `jobs show -w`: wait until a job reaches a state or ends."""
 
 import sys
 import time
@@ -10,14 +10,15 @@ import click
 from roadstead.cli.examples import examples
 from roadstead.cli.names import full_name
 from roadstead.cli.output import answer_option, client, dump
-from roadstead.cli.progress import progress, say
+from roadstead.cli.progress import progress
 from roadstead.cli.run.amounts import seconds
+from roadstead.cli.visible import say
 from roadstead.client import Client
 from roadstead.errors import JobFailed, TimedOut, Unreachable
 from roadstead.models.jobs import JobState, WholeJob
 
 _EVERY_S: Final = 0.5
-# What is waited for: whether a job is so. All of them stay true once they are.
+# Conditions of --for: whether a job satisfies them. All of them stay true once they are.
 _FOR: Final[dict[str, Callable[[WholeJob], bool]]] = {
     "complete": lambda job: job.has_succeeded,
     "failed": lambda job: job.state == JobState.FAILED,
@@ -33,20 +34,20 @@ _FOR: Final[dict[str, Callable[[WholeJob], bool]]] = {
 )
 @click.command("wait")
 @click.argument("names", metavar="JOB...", nargs=-1, required=True)
-@click.option("-n", "--namespace", metavar="NAME", help="For names without one.")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of names without one.")
 @click.option(
     "--for",
     "what",
     type=click.Choice(list(_FOR), case_sensitive=False),
     default="complete",
     show_default=True,
-    help="What each must come to. running: it has begun to run, however it stands since.",
+    help="State to wait for. running: it has started, whatever its state is now.",
 )
 @click.option(
     "--timeout",
     callback=seconds,
     metavar="DURATION",
-    help="Give up after this long, for all together: 90s, 2h. The jobs go on.",
+    help="Total time to wait: 90s, 2h. The jobs continue.",
 )
 @answer_option
 @click.pass_context
@@ -58,10 +59,10 @@ def wait(
     timeout: int | None,
     output: str,
 ) -> None:
-    """Wait until jobs have come to something.
+    """Wait until jobs reach a state.
 
-    Exit codes: 0 all of them did; 1 one has ended in another way, and can not any more; 3 there is no
-    such job; 6 --timeout is over. A restart of the hub is waited through.
+    Exit codes: 0 all of them did; 1 a job ended and can no longer reach it; 3 there is no
+    such job; 6 --timeout expired. Keeps waiting through a restart of the hub.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     missed, seen = [], []
@@ -81,7 +82,7 @@ def wait(
 
 
 def _until(hub: Client, name: str, what: str, deadline: float | None) -> WholeJob:
-    """The job once it is so, or has ended. Raises TimedOut."""
+    """Return the job once it has reached the state, or has ended. Raises TimedOut."""
     job = None
     while True:
         try:
@@ -100,7 +101,7 @@ def _until(hub: Client, name: str, what: str, deadline: float | None) -> WholeJo
 
 
 def watch(hub: Client, name: str, text: Callable[[WholeJob], str]) -> None:
-    """Show a job whenever it has changed, in its place on a terminal, until it has ended or Ctrl-C."""
+    """Show a job on each change, in place on a terminal, until it has ended or Ctrl-C."""
     try:
         if sys.stdout.isatty():
             _in_place(_changes(hub, name, text))
@@ -121,7 +122,7 @@ def _changes(hub: Client, name: str, text: Callable[[WholeJob], str]) -> Iterato
         except Unreachable as failure:
             if job is None:
                 raise
-            say(f"{failure}; trying again", err=True)
+            say(f"{failure}; retrying", err=True)
             page = shown
         if page != shown:
             shown = page

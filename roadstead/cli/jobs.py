@@ -1,4 +1,4 @@
-"""`roadstead jobs`: the list and the page; the other verbs stand in modules of their own."""
+"""`roadstead jobs`: the list and the page; the other verbs are in their own modules."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from roadstead.cli.pods import as_lines, pods
 from roadstead.cli.priority import priority
 from roadstead.cli.resubmit import resubmit
 from roadstead.cli.tables import Column, wrapped
-from roadstead.cli.visible import visible, visible_page
+from roadstead.cli.visible import say, visible, visible_page
 from roadstead.client import Client
 from roadstead.errors import RoadsteadError
 from roadstead.models.jobs import Event, Job, JobState, WholeJob
@@ -28,12 +28,13 @@ _WITH_PODS = frozenset(
 
 
 def _asked(job: Job) -> str:
-    """What all its pods ask for together."""
+    """Total resources that all pods of a job request."""
     return ", ".join(f"{amount} {name}" for name, amount in (job.requests or {}).items())
 
 
 COLUMNS = [
     Column("NAMESPACE", lambda j: j.namespace),
+    Column("KIND", lambda j: j.kind, usual="Job"),
     Column("NAME", lambda j: j.name),
     Column("QUEUE", lambda j: j.queue, shrinks=True),
     Column("OWNER", lambda j: j.owner, shrinks=True),
@@ -51,7 +52,7 @@ COLUMNS = [
 
 @click.group(cls=AboutJobs)
 def jobs() -> None:
-    """Jobs of the whole fleet. A job is named by its uid or as namespace/name."""
+    """Manage jobs of the whole fleet. Name a job by its uid or as namespace/name."""
 
 
 def _rows(
@@ -65,7 +66,7 @@ def _rows(
     space = namespace_of(namespace, everywhere=all_namespaces)
     found = list(matching(hub, namespace=space, limit=limit + 1, **filters))
     if len(found) > limit:
-        click.echo(f"These are the newest {limit} jobs; there are more: --limit N.", err=True)
+        say(f"These are the newest {limit} jobs; there are more: --limit N.", err=True)
     return in_order(found[:limit], sort)
 
 
@@ -85,7 +86,7 @@ jobs.add_command(
                 default=200,
                 show_default=True,
                 metavar="N",
-                help="The newest N.",
+                help="Show the newest N.",
             ),
         ],
         shows=(
@@ -99,10 +100,8 @@ jobs.add_command(
 
 @jobs.command("show")
 @click.argument("job")
-@click.option("-n", "--namespace", metavar="NAME", help="For a name without one.")
-@click.option(
-    "-w", "--watch", is_flag=True, help="Show it whenever it changes, until it has ended."
-)
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of a name without one.")
+@click.option("-w", "--watch", is_flag=True, help="Show it on each change, until it has ended.")
 @answer_option
 @click.pass_context
 def show(ctx: click.Context, job: str, namespace: str | None, watch: bool, output: str) -> None:
@@ -118,13 +117,13 @@ def show(ctx: click.Context, job: str, namespace: str | None, watch: bool, outpu
         events = hub.job_events(found.uid)
         seen = _pods_now(hub, found) if output == "text" else []
     if output == "text":
-        click.echo(visible_page(_as_text(found, events, seen)))
+        say(visible_page(_as_text(found, events, seen)))
     else:
         dump({**found.raw, "events": [each.raw for each in events]}, output)
 
 
 def _pods_now(hub: Client, job: WholeJob) -> list[str]:
-    """The pods of a job that is in a cluster, or why they are not shown: the page does not need them."""
+    """Read the pods of a job in a cluster, or why they are not shown; failure does not fail the page."""
     if not job.cluster or job.state not in _WITH_PODS:
         return []
     try:
@@ -174,7 +173,7 @@ def _as_text(job: WholeJob, events: list[Event], seen: Sequence[str] = ()) -> st
 
 
 def _evictions(job: WholeJob) -> list[str]:
-    """How often its quota was taken back and why, with the time before which it is not considered."""
+    """Summarize evictions by reason, and the time before which the job is not requeued."""
     if not job.evictions:
         return []
     told = ", ".join(f"{reason} {count}" for reason, count in sorted(job.evictions.items()))
@@ -185,7 +184,7 @@ def _evictions(job: WholeJob) -> list[str]:
 
 
 def _by(job: WholeJob) -> str:
-    """Who submitted it; an older hub does not say."""
+    """Return the submitter; an older hub does not report one."""
     return f"  by {visible(job.owner)}" if job.owner else ""
 
 
@@ -198,4 +197,5 @@ def _queue(job: WholeJob) -> str:
 def _pods(job: WholeJob) -> str:
     counts = job.counts.raw
     told = ", ".join(f"{counts[name]} {name}" for name in counts if counts[name])
-    return f"{told or 'none yet'}; {job.completions} to complete"
+    wanted = f"{job.completions} to complete" if job.completions else f"{job.parallelism} at once"
+    return f"{told or 'none yet'}; {wanted}"

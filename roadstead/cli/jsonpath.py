@@ -1,7 +1,8 @@
-"""`-o jsonpath=TEMPLATE`: kubectl's templates, as far as people use them.
+"""`-o jsonpath=TEMPLATE`: a subset of kubectl's templates.
 
-`{.items[*].name}`, `{.a['b.c']}`, `{.a[0]}`, `{.a[-1]}`, `{.a[?(@.b=="c")].d}`, `{range .items[*]}…{end}`,
-texts between braces, and quoted ones with escapes within. A path that leads nowhere prints nothing.
+Supports `{.items[*].name}`, `{.a['b.c']}`, `{.a[0]}`, `{.a[-1]}`, `{.a[?(@.b=="c")].d}`, `{range
+.items[*]}…{end}`, texts between braces, and quoted ones with escapes. A path without a match prints
+nothing.
 """
 
 import json
@@ -23,17 +24,17 @@ Parts = list[tuple[str, str]]
 
 
 def check(template: str) -> None:
-    """Raises click.BadParameter where it can not be read."""
+    """Parse a template. Raises click.BadParameter if it is invalid."""
     _draw(_parts(template), [None])
 
 
 def render(template: str, value: Any) -> str:
-    """What it prints of a value. Raises click.BadParameter."""
+    """Render a value. Raises click.BadParameter."""
     return "".join(_draw(_parts(template), [value]))
 
 
 def _parts(template: str) -> Parts:
-    """`text` and `path`, `range` and `end`, in their order."""
+    """Split into `text` and `path`, `range` and `end`, in order."""
     if "{" not in template:
         template = "{" + template + "}"
     parts: Parts = []
@@ -44,7 +45,7 @@ def _parts(template: str) -> Parts:
         place = found.end()
     rest = template[place:]
     if "{" in rest or "}" in rest:
-        raise click.BadParameter(f"jsonpath: {rest!r} has a brace without its other one.")
+        raise click.BadParameter(f"jsonpath: {rest!r} has an unbalanced brace.")
     return [*parts, ("text", rest)] if rest else parts
 
 
@@ -57,13 +58,13 @@ def _part(inside: str) -> tuple[str, str]:
         try:
             return "text", json.loads(f'"{inside[1:-1]}"')
         except ValueError as fault:
-            raise click.BadParameter(f"jsonpath: {inside} is no text.") from fault
+            raise click.BadParameter(f"jsonpath: {inside} is not a quoted text.") from fault
     return "path", inside
 
 
 def _draw(parts: Parts, values: list[Any], depth: int = 0) -> list[str]:
     if depth > _DEEPEST:
-        raise click.BadParameter("jsonpath: ranges within ranges, too many.")
+        raise click.BadParameter("jsonpath: ranges are nested too deeply.")
     drawn: list[str] = []
     place = 0
     while place < len(parts):
@@ -77,7 +78,7 @@ def _draw(parts: Parts, values: list[Any], depth: int = 0) -> list[str]:
         elif what == "range":
             end = _end(parts, place)
             rows = [each for value in values for each in _at(text, value)]
-            # With no row once in vain, so that what can not be read is told.
+            # Without rows run it once, so that an invalid path is reported.
             inner = [_draw(parts[place:end], [row], depth + 1) for row in rows or [None]]
             drawn += [word for words in inner for word in words] if rows else []
             place = end + 1
@@ -92,11 +93,11 @@ def _end(parts: Parts, place: int) -> int:
         open_ranges += {"range": 1, "end": -1}.get(parts[index][0], 0)
         if not open_ranges:
             return index
-    raise click.BadParameter("jsonpath: {range} without its {end}.")
+    raise click.BadParameter("jsonpath: {range} without an {end}.")
 
 
 def _at(path: str, value: Any) -> list[Any]:
-    """What a path leads to; raises click.BadParameter where it is none."""
+    """Return the values at a path; raises click.BadParameter if it is invalid."""
     found = [value]
     for step in _steps(path):
         found = [each for one in found for each in _step(step, one)]
@@ -112,7 +113,7 @@ def _steps(path: str) -> Iterator[dict[str, str]]:
         found = _STEP.match(path, place)
         if found is None:
             raise click.BadParameter(
-                f"jsonpath: {path[place:]!r} can not be read; such as {{.items[*].name}}."
+                f"jsonpath: {path[place:]!r} is invalid; use a path such as {{.items[*].name}}."
             )
         yield {name: text for name, text in found.groupdict().items() if text is not None}
         place = found.end()

@@ -1,6 +1,6 @@
-"""What people call kinds: any case, plural or short name; with their API group and scope.
+"""Names of kinds as users type them: any case, plural or short; with their API group and scope.
 
-Of what is not listed the hub is asked which kinds it holds.
+For an unlisted kind it asks the hub which kinds it holds.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ _PLACEMENT = "placement.kubernetes-fleet.io"
 
 
 class Kind(NamedTuple):
-    """A kind; `namespaced` is None where nobody has said so."""
+    """A kind; `namespaced` is None if unknown."""
 
     group: str
     name: str
@@ -22,6 +22,7 @@ class Kind(NamedTuple):
 
 _KINDS: dict[Kind, tuple[str, ...]] = {
     Kind("batch", "Job", namespaced=True): ("jobs",),
+    Kind("batch", "CronJob", namespaced=True): ("cronjobs", "cj"),
     Kind(KUEUE, "ClusterQueue", namespaced=False): ("clusterqueues", "cq"),
     Kind(KUEUE, "LocalQueue", namespaced=True): ("localqueues", "queue", "queues", "lq"),
     Kind(KUEUE, "Cohort", namespaced=False): ("cohorts", "co"),
@@ -103,10 +104,12 @@ _SCOPES = {(kind.group, kind.name): kind for kind in _KINDS}
 
 
 def kind_of(hub: Client, word: str) -> Kind:
-    """The kind that a person means: `clusterqueue`, `cq`, `Widget.example.com`. Raises NotFound."""
+    """Resolve a typed kind: `clusterqueue`, `cq`, `Widget.example.com`. Raises NotFound."""
     name, _, group = word.partition(".")
     if not group and (listed := _BY_WORD.get(name.lower())):
         return listed
+    if (work := _work_called(name.lower())) and group in {"", work.group}:
+        return work
     held = [
         Kind(each.group or "core", each.kind)
         for each in hub.kinds()
@@ -118,10 +121,33 @@ def kind_of(hub: Client, word: str) -> Kind:
         told = ", ".join(f"{kind.name}.{kind.group}" for kind in held)
         detail = f"{word} may be one of {told}: say which"
     else:
-        detail = f"{word} is no kind that the hub holds"
+        detail = f"{word} is not a kind that the hub holds"
     raise NotFound(404, {"code": "NotFound", "detail": detail})
 
 
+def is_other_work(kind: Kind) -> bool:
+    """Whether objects of a kind other than Job may be jobs: the hub dispatches those that name a queue."""
+    from shared.kinds.dispatched import GROUPED
+
+    return kind[:2] in GROUPED
+
+
+def _work_called(word: str) -> Kind | None:
+    from shared.kinds.dispatched import GROUPED
+
+    for group, name in sorted(GROUPED):
+        if word in {name.lower(), f"{name.lower()}s"}:
+            return Kind(group, name, namespaced=True)
+    return None
+
+
 def described(group: str, name: str) -> Kind:
-    """A kind by its API group ("core" or nothing for Kubernetes' own) and its name."""
-    return _SCOPES.get((group or "core", name)) or Kind(group or "core", name)
+    """A kind by its API group ("core" or empty for Kubernetes' own) and its name."""
+    from shared.kinds.scopes import is_cluster_scoped, is_namespaced
+
+    if listed := _SCOPES.get((group or "core", name)):
+        return listed
+    plain = "" if group == "core" else group
+    if is_cluster_scoped(plain, name):
+        return Kind(group or "core", name, namespaced=False)
+    return Kind(group or "core", name, namespaced=is_namespaced(plain, name) or None)

@@ -1,4 +1,4 @@
-"""What `roadstead up` keeps of its last start in `fleet.json`: where it listened, its ports and members."""
+"""State of the last `roadstead up` in `fleet.json`: address, ports and members."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,9 @@ FILE = "fleet.json"
 
 @dataclass(frozen=True)
 class LastStart:
-    """Of a folder; empty where it is new or its file can not be read. `names`: of the members."""
+    """Last start of a folder; empty if the folder is new or its file is unreadable. `names`: of the
+    members.
+    """
 
     host: str = ""
     ports: Mapping[str, int] = field(default_factory=dict)
@@ -28,7 +30,7 @@ class LastStart:
 
 
 def read(folder: Path) -> LastStart:
-    """The last start on this folder."""
+    """Read the last start on this folder."""
     try:
         found = json.loads((folder / FILE).read_text())
         ports = {name: int(port) for name, port in found["ports"].items()}
@@ -45,7 +47,7 @@ def read(folder: Path) -> LastStart:
 
 
 def _of_the_default(names: tuple[str, ...]) -> tuple[Member, ...]:
-    """Those that `--members N` makes, where the names are theirs: an earlier release kept no more."""
+    """Rebuild the members of `--members N` from their names: an earlier release stored only names."""
     if not 1 <= len(names) <= MOST_MEMBERS:
         return ()
     members = default_members(len(names))
@@ -53,7 +55,7 @@ def _of_the_default(names: tuple[str, ...]) -> tuple[Member, ...]:
 
 
 def write(folder: Path, host: str, ports: Mapping[str, int], members: Sequence[Member]) -> None:
-    """Keep what the next start on this folder goes by."""
+    """Store the state for the next start on this folder."""
     told = {"host": host, "ports": dict(ports), "members": as_documents(members)}
     (folder / FILE).write_text(json.dumps(told))
 

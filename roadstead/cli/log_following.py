@@ -1,7 +1,6 @@
-"""A job's log, followed through whatever breaks it off: the hub restarts, the job runs again elsewhere.
+"""Follows a job's log through interruptions: hub restarts, and runs in another cluster.
 
-What was read is remembered by container, so that no line is lost and none comes twice where the stream is
-taken up again.
+Remembers the read position by container, so that no line is lost or repeated when the stream resumes.
 """
 
 import time
@@ -36,7 +35,7 @@ _Log = tuple[str, str]  # pod and container
 
 
 class Places:
-    """How far each container's log was read, in the cluster that the job is in."""
+    """Read position of each container's log, in the job's current cluster."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
         self._asked = asked
@@ -45,12 +44,12 @@ class Places:
         self._moved = False
 
     def forget(self) -> None:
-        """The job runs in another cluster: its logs there are others, and all of them is wanted."""
+        """Reset the positions: the job runs in another cluster, whose logs start from the beginning."""
         self._places.clear()
         self._moved = True
 
     def asked(self) -> dict[str, Any]:
-        """What is asked for now: at first what was asked for at all, later what is missing of it."""
+        """Build the next request: the original one at first, later only the missing lines."""
         for place in self._places.values():
             place.resume()
         if self._moved:
@@ -60,12 +59,12 @@ class Places:
         since_s, tail = self._asked["since_s"], self._asked["tail"]
         if (
             since_s is not None or tail is not None
-        ):  # of a log of which no line was told: all since then
+        ):  # for a log without lines so far: start from then
             since_s = (since_s or 0) + int(time.monotonic() - self._began) + 1
         return {**self._asked, "since_s": since_s, "tail": None, "after": self._after()}
 
     def is_new(self, record: LogRecord) -> bool:
-        """Whether a line was not told before."""
+        """Return whether a line is new."""
         place = self._places.setdefault((record.pod, record.container), LogPlace())
         return place.is_new(str(record.raw.get("time") or ""))
 
@@ -75,9 +74,9 @@ class Places:
 
 
 class Followed:
-    """One job's log. `take` is given lines, notes and the last end, `say` what happens to the stream.
+    """One job's log. `take` receives lines, notes and the last end, `say` events of the stream.
 
-    `asked`: arguments of `Client.logs`. Without `patient` it ends where the job waits or the stream breaks.
+    `asked`: arguments of `Client.logs`. Without `patient` it ends if the job waits or the stream breaks.
     """
 
     def __init__(
@@ -117,7 +116,7 @@ class Followed:
             raise Unreachable(words, answered=True) from broke
 
     def _once(self) -> None:
-        """Read until there is no more, or raise BrokeOff."""
+        """Read one stream to its end, or raise BrokeOff."""
         self._got_on = False
         try:
             self._find()
@@ -140,7 +139,7 @@ class Followed:
         self._come_to_end(last)
 
     def _come_to_end(self, last: LogRecord | None) -> None:
-        """Return where all has been said; raise BrokeOff where the stream is to be taken up again."""
+        """Return if the log is complete; raise BrokeOff if the stream should resume."""
         code = last.end.code if last is not None and last.end is not None else ""
         if code == ENDED:
             if self._patient and not self._asked["pod"] and not self._look().has_ended:
@@ -155,7 +154,7 @@ class Followed:
             raise _failure_of(last)
 
     def _find(self) -> None:
-        """Look where the job is; raise BrokeOff while it waits."""
+        """Check where the job is; raise BrokeOff while it waits."""
         job = self._look()
         if not self._patient:
             return
@@ -175,7 +174,7 @@ class Followed:
         return self._job
 
     def _read(self) -> LogRecord | None:
-        """The last record, which says why the stream ends; None where it broke off."""
+        """The last record, with the reason of the end; None if the stream broke off."""
         with self._hub.logs(self._job.uid, **self._places.asked()) as stream:
             self._read_in = self._job.cluster, self._job.epoch
             for record in stream:
@@ -189,14 +188,14 @@ class Followed:
         return None
 
     def _note(self, record: LogRecord) -> None:
-        """A note once, however often the stream is taken up again."""
+        """Print a note once, however often the stream resumes."""
         told = record.pod, record.container, record.note
         if told not in self._notes:
             self._notes.add(told)
             self._take(record)
 
     def _wait(self, why: str, refusal: Rejected | None) -> None:
-        """Raise BrokeOff, to be looked at again soon; or the refusal, for whoever does not wait."""
+        """Raise BrokeOff for a retry; or the error, if not patient."""
         if self._patient:
             raise BrokeOff(why, pause_s=_LOOK_S) from refusal
 
@@ -204,16 +203,16 @@ class Followed:
         words = str(broke)
         if broke.pause_s is None and not self._broken:
             self._broken = True
-            self._say(f"{words}; asking again")
+            self._say(f"{words}; retrying")
         elif broke.pause_s is not None and words not in ("", self._said):
             self._said = words
             self._say(words)
 
 
 def _failure_of(last: LogRecord | None) -> RoadsteadError:
-    """What a stream that did not come to its end is, as an error."""
+    """Convert an unfinished stream into an error."""
     if last is None or last.end is None:
-        return Unreachable("the stream broke off; ask again, with --since", answered=True)
+        return Unreachable("the stream broke off; retry with --since", answered=True)
     end = last.end
     words = f"{end.message or end.code} [{end.code}]"
     return TimedOut(words) if end.code == LONGEST else Unreachable(words, answered=True)

@@ -1,4 +1,4 @@
-"""`roadstead login`: a hub's address and a token for it, kept for the commands that follow."""
+"""`roadstead login`: saves a hub's address and a token for it."""
 
 import contextlib
 import re
@@ -15,7 +15,7 @@ from roadstead import contexts
 from roadstead.cli.examples import examples
 from roadstead.cli.names import context_meant
 from roadstead.cli.progress import hint
-from roadstead.cli.visible import visible
+from roadstead.cli.visible import say, visible
 from roadstead.client import Client
 from roadstead.context import name_in_force
 from roadstead.errors import NotAllowed, WrongContext
@@ -27,7 +27,7 @@ _LONGEST_TOKEN: Final = 16_384
 
 
 def named(_ctx: click.Context, _option: click.Parameter, given: str | None) -> str | None:
-    """A name that a context may have. Raises click.BadParameter."""
+    """Validate the name of a context. Raises click.BadParameter."""
     if given is not None and (not _NAME.fullmatch(given) or given == contexts.LOCAL):
         raise click.BadParameter(f"{given!r}: letters, digits and . _ : / @ -, and not 'local'.")
     return given
@@ -47,7 +47,9 @@ def named(_ctx: click.Context, _option: click.Parameter, given: str | None) -> s
     help="A file with your token.",
 )
 @click.option("--token-stdin", is_flag=True, help="Read your token from standard input.")
-@click.option("--oidc", is_flag=True, help="Sign in at the hub's provider, by a browser anywhere.")
+@click.option(
+    "--oidc", is_flag=True, help="Sign in at the hub's provider, with a browser on any machine."
+)
 @click.option(
     "--oidc-ca",
     type=click.Path(exists=True, dir_okay=False, resolve_path=True),
@@ -60,7 +62,7 @@ def named(_ctx: click.Context, _option: click.Parameter, given: str | None) -> s
     metavar="FILE",
     help="CA of the hub's certificate.",
 )
-@click.option("-n", "--namespace", metavar="NAME", help="Namespace of what names none.")
+@click.option("-n", "--namespace", metavar="NAME", help="Default namespace.")
 @click.option(
     "--name",
     callback=named,
@@ -84,23 +86,25 @@ def login(
     *,
     force: bool,
 ) -> None:
-    """Keep a hub's address and your token for it, once the hub has accepted it.
+    """Save a hub's address and your token for it, once the hub has accepted it.
 
-    With --oidc an address and a code are printed: open the one, in any browser, and type the other in. The
-    token that the provider then gives is kept, and refreshed when it ends.
+    With --oidc it prints an address and a code: open the address in any browser, and enter the code. It
+    saves the provider's token, and refreshes it when it expires.
 
-    They go to a file that nobody else may read (~/.config/roadstead/contexts.json), and are used from
-    then on where no option and no variable says otherwise. A token is never an argument here: others
-    could see it in the list of processes.
+    The file is readable only for you (~/.config/roadstead/contexts.json). The login is used from then on
+    unless an option or a variable overrides it. A token is never an argument, because other users could see
+    it in the list of processes.
 
     Each login is one context. Logging in again as the same person at the same hub refreshes that context. A
-    context of another hub or person is replaced only with --force, or once you have confirmed it.
+    context of another hub or person is replaced only with --force, or after you confirm it.
     """
     given = ctx.find_root().obj or {}
     if given.get("token"):
-        raise click.UsageError("--token can be seen by others: --token-file or --token-stdin.")
+        raise click.UsageError("Other users can see --token: use --token-file or --token-stdin.")
     if [bool(token_file), token_stdin, oidc].count(True) != 1:
-        raise click.UsageError("Give your token by --token-file FILE or --token-stdin, or --oidc.")
+        raise click.UsageError(
+            "Provide your token with --token-file FILE or --token-stdin, or use --oidc."
+        )
     if name or given.get("context"):
         name = named(ctx, ctx.command.params[0], context_meant(name))
     wanted = _wanted(name, server or given.get("server"), ca or given.get("ca"), oidc_ca)
@@ -116,17 +120,17 @@ def login(
     name = store_login(
         name, kept, namespace, may_replace=_may_replace(force=force, asks=not token_stdin)
     )
-    click.echo(f"logged in to {kept.server} as {visible(kept.user)}, context {name}")
+    say(f"logged in to {kept.server} as {visible(kept.user)}, context {name}")
     overriding = name_in_force()
     if overriding != name:
-        click.echo(f"note: the environment selects context {visible(overriding)}", err=True)
+        say(f"note: the environment selects context {visible(overriding)}", err=True)
     hint("roadstead whoami", "roadstead jobs ls")
 
 
 def _wanted(
     name: str | None, server: str | None, ca: str | None, issuer_ca: str | None
 ) -> contexts.Stored:
-    """The hub to log in to; what is not given comes from the context of that name, for its hub alone."""
+    """The hub to log in to; missing options come from the context of that name, if it is for the same hub."""
     before = contexts.load().named.get(name or "") or contexts.Stored("")
     server = (server or before.server).rstrip("/")
     if not server:
@@ -145,8 +149,9 @@ def store_login(
 ) -> str:
     """Write the login to its context, and use it from now on; returns the name.
 
-    Without a name: the context that the same person has for the same hub, else HOST:PORT/USER. The namespace
-    stays unless one is given. Raises RoadsteadError where another login has the name and may not be replaced.
+    Without a name: the context that the same person has for the same hub, else HOST:PORT/USER. The
+    namespace stays unless one is given. Raises RoadsteadError if another login has the name and may not be
+    replaced.
     """
     before = contexts.load()
     name = name or _own(before, login) or _default_name(login)
@@ -154,7 +159,7 @@ def store_login(
     same = there is not None and there.is_same_login(login)
     if there is not None and not same and not may_replace(name, there):
         raise WrongContext(
-            f"context {name} is {_whose(there)}: choose another --name, or replace it by --force"
+            f"context {name} is {_whose(there)}: choose another --name, or replace it with --force"
         )
     kept_namespace = there.namespace if there is not None and same else ""
     login = replace(login, namespace=kept_namespace if namespace is None else namespace)
@@ -174,7 +179,7 @@ def _login_of(stored: contexts.Stored | None) -> tuple[str, str] | None:
 
 
 def _own(kept: contexts.Contexts, login: contexts.Stored) -> str | None:
-    """The context of the same person at the same hub: the one in use, else the first by name."""
+    """Find the context of the same person at the same hub: the one in use, else the first by name."""
     same = [name for name, each in sorted(kept.named.items()) if each.is_same_login(login)]
     return kept.current if kept.current in same else next(iter(same), None)
 
@@ -193,11 +198,11 @@ def _may_replace(*, force: bool, asks: bool) -> Callable[[str, contexts.Stored],
 
 
 def _warn_in_clear(server: str) -> None:
-    """Whoever is on the way reads what is sent in clear."""
+    """Warn about an unencrypted connection, on which others can read the token."""
     parts = urlsplit(server)
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        said = f"warning: {server} is reached in clear: others on the way can read your token"
-        click.echo(said, err=True)
+        said = f"warning: {server} is reached without encryption: others on the network can read your token"
+        say(said, err=True)
 
 
 def _person(hub: Client) -> str:
@@ -206,29 +211,32 @@ def _person(hub: Client) -> str:
         who = hub.whoami()
     except NotAllowed as refused:
         said = (
-            "the hub does not know this token, or it has ended: ask an administrator for another"
+            "the hub does not know this token, or it has expired: ask an administrator for another"
         )
         raise NotAllowed(f"{said} (roadstead tokens issue)", 403) from refused
     if who.role == "user" and not who.roles:
-        click.echo("note: no role lets you look at jobs yet: an administrator binds one", err=True)
+        say(
+            "note: you have no role that shows jobs yet: ask an administrator to bind one",
+            err=True,
+        )
     return who.name
 
 
 def _token(file: Path | None) -> str:
-    """The token, without the end of its line. Raises click.UsageError."""
+    """Read the token, without the end of its line. Raises click.UsageError."""
     try:
         with file.open() if file else contextlib.nullcontext(sys.stdin) as source:
             text = source.read(_LONGEST_TOKEN + 1).strip()
     except (OSError, ValueError) as failure:
-        why = getattr(failure, "strerror", None) or "it is no text"
-        raise click.UsageError(f"{file or 'standard input'} can not be read: {why}.") from failure
+        why = getattr(failure, "strerror", None) or "it is not text"
+        raise click.UsageError(f"{file or 'standard input'} cannot be read: {why}.") from failure
     if not text or len(text) > _LONGEST_TOKEN or not text.isascii() or len(text.split()) != 1:
         raise click.UsageError(f"{file or 'standard input'} holds no token: one word is expected.")
     return text
 
 
 def _default_name(login: contexts.Stored) -> str:
-    """HOST:PORT/USER; HOST/USER where the address names no port."""
+    """HOST:PORT/USER; HOST/USER if the address has no port."""
     parts = urlsplit(login.server)
     host = f"{parts.hostname or 'hub'}:{parts.port}" if parts.port else parts.hostname or "hub"
     made = re.sub(r"[^A-Za-z0-9._:/@-]+", "-", f"{host}/{login.user}")

@@ -1,4 +1,4 @@
-"""`roadstead logs`: what the pods of a job write, wherever it runs."""
+"""`roadstead logs`: output of a job's pods, wherever it runs."""
 
 import queue
 import sys
@@ -14,7 +14,7 @@ from roadstead.cli.names import full_name
 from roadstead.cli.output import client
 from roadstead.cli.run.amounts import seconds
 from roadstead.cli.tables import is_coloured
-from roadstead.cli.visible import visible
+from roadstead.cli.visible import say, visible
 from roadstead.client import Client
 from roadstead.errors import RoadsteadError
 from roadstead.models.jobs import Job
@@ -26,17 +26,21 @@ _COLOURS: Final = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", 
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is written, to the job's end.")
+@click.option("-f", "--follow", is_flag=True, help="Follow new lines until the job ends.")
 @click.option("--pod", metavar="NAME", help="Only this pod.")
-@click.option("-c", "--container", metavar="NAME", help="Only this container; else all.")
-@click.option("-p", "--previous", is_flag=True, help="Of the run before the last restart.")
-@click.option("--since", callback=seconds, metavar="TIME", help="Only the last 45s, 10m, 1h30m.")
+@click.option("-c", "--container", metavar="NAME", help="Only this container [default: all].")
+@click.option("-p", "--previous", is_flag=True, help="Logs of the run before the last restart.")
+@click.option(
+    "--since", callback=seconds, metavar="TIME", help="Only lines of the last 45s, 10m, 1h30m."
+)
 @click.option(
     "--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines of each container."
 )
-@click.option("--timestamps", is_flag=True, help="When each line was written.")
+@click.option("--timestamps", is_flag=True, help="Print the time of each line.")
 @click.option(
-    "--prefix/--no-prefix", default=True, help="Pod and container before each line (default)."
+    "--prefix/--no-prefix",
+    default=True,
+    help="Print pod and container before each line (default).",
 )
 @click.option(
     "-o",
@@ -44,13 +48,13 @@ _COLOURS: Final = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", 
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Lines, or a JSON object a line.",
+    help="Print lines, or one JSON object per line.",
 )
 @click.option(
     "--wait/--no-wait",
     "patient",
     default=True,
-    help="With -f: wait for a job that has not started, and go on where the stream breaks off (default).",
+    help="With -f: wait for a job that has not started, and resume an interrupted stream (default).",
 )
 @click.option(
     "-l",
@@ -58,7 +62,9 @@ _COLOURS: Final = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", 
     metavar="SELECTOR",
     help=f"Of all jobs with these labels, {MOST_JOBS} at most: a=b,c!=d.",
 )
-@click.option("-n", "--namespace", metavar="NAME", help="For a name without one; where -l looks.")
+@click.option(
+    "-n", "--namespace", metavar="NAME", help="Namespace of a name without one, and of -l."
+)
 @click.pass_context
 def logs(
     ctx: click.Context,
@@ -72,14 +78,14 @@ def logs(
     patient: bool,
     **asked: Any,
 ) -> None:
-    """Show what the pods of a job write, wherever it runs: its uid, its name, or namespace/name.
+    """Show the output of a job's pods, wherever it runs: its uid, its name, or namespace/name.
 
-    Lines of a container come in order, those of several as they come. Control characters in them are
-    shown, and do nothing. With -f the log goes on through restarts of the hub, and where the job runs again
-    elsewhere. Logs can be read until the cluster removes the pods.
+    Lines of one container come in order; lines of several are interleaved as they arrive. Control
+    characters are escaped. With -f the log continues through restarts of the hub, and if the job runs again
+    elsewhere. Logs are available until the cluster removes the pods.
     """
     if bool(job) == bool(selector):
-        raise click.UsageError("name a job, or several by -l.")
+        raise click.UsageError("name a job, or several with -l.")
     asked["since_s"] = asked.pop("since")
     show = _Shown(output, prefix=prefix, timestamps=asked["timestamps"])
     with client(ctx) as hub:
@@ -94,7 +100,7 @@ def logs(
 
 
 def _chosen(hub: Client, selector: str | None, namespace: str | None) -> list[Job]:
-    """The jobs that a selector finds, oldest first. Raises click.UsageError where they are too many."""
+    """Find the jobs of a selector, oldest first. Raises click.UsageError if there are too many."""
     space = namespace_of(namespace, everywhere=False)
     found = list(matching(hub, namespace=space, selector=selector, limit=MOST_JOBS + 1))
     if len(found) > MOST_JOBS:
@@ -103,12 +109,14 @@ def _chosen(hub: Client, selector: str | None, namespace: str | None) -> list[Jo
             "or one after the other: roadstead jobs ls -l … -o name"
         )
     if not found:
-        click.echo("No jobs.", err=True)
+        say("No jobs.", err=True)
     return found[::-1]
 
 
 def _one_by_one(read: list[Followed], show: "_Shown") -> None:
-    """What can not be read of one job is said, and keeps nobody from the others. Raises the last refusal."""
+    """Read logs of jobs one by one; an error of one job is printed and does not stop the others. Raises the
+    last error.
+    """
     refused = None
     for each in read:
         try:
@@ -121,7 +129,7 @@ def _one_by_one(read: list[Followed], show: "_Shown") -> None:
 
 
 def _side_by_side(read: list[Followed], show: "_Shown") -> None:
-    """Several at a time, each by a thread that ends with the process; as `_one_by_one`."""
+    """Read several in parallel, each in a daemon thread; as `_one_by_one`."""
     over: queue.SimpleQueue[int] = queue.SimpleQueue()
 
     def follow(each: Followed) -> None:
@@ -142,7 +150,7 @@ def _side_by_side(read: list[Followed], show: "_Shown") -> None:
 
 
 class _Shown:
-    """Prints records, as lines or as they are; threads may share it."""
+    """Prints records, as lines or as JSON; threads may share it."""
 
     def __init__(self, output: str, *, prefix: bool, timestamps: bool) -> None:
         self._json = output == "json"
@@ -156,15 +164,15 @@ class _Shown:
                 self._raw(record)
             elif record.note:
                 words = f"{record.pod} {record.container} {record.note}"
-                click.echo(self._styled(visible(words), dim=True), err=True)
+                say(self._styled(visible(words), dim=True), err=True)
             elif record.end is None:
-                click.echo(self._line(record))
+                say(self._line(record))
             sys.stdout.flush()
 
     def say(self, words: str) -> None:
-        """What happens to the stream, beside the lines."""
+        """Print events of the stream to standard error."""
         with self._one_at_a_time:
-            click.echo(self._styled(visible(words), dim=True), err=True)
+            say(self._styled(visible(words), dim=True), err=True)
 
     def _raw(self, record: LogRecord) -> None:
         import json
@@ -172,7 +180,7 @@ class _Shown:
         told = {
             name: each for name, each in record.raw.items() if name != "time" or self._timestamps
         }
-        click.echo(json.dumps(told, ensure_ascii=True))
+        say(json.dumps(told, ensure_ascii=True))
 
     def _line(self, record: LogRecord) -> str:
         parts = []

@@ -1,4 +1,4 @@
-"""What `jobs show` and `explain` say of a job whose cluster is lost."""
+"""Text of `jobs show` and `explain` for a job whose cluster is lost."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from roadstead.models.lost_clusters import EarlierEpoch, LostCluster
 
 
 def lines(loss: LostCluster | None, earlier: Sequence[EarlierEpoch]) -> list[str]:
-    """Since when it is silent, what may become of the job, and what may run besides it."""
+    """Describe since when the cluster is silent, what may happen to the job, and earlier runs."""
     told: list[str] = []
     if loss is not None:
         told += wrapped(
-            f"{loss.cluster} was last heard {moment(loss.heard_at)} ({loss.policy})", "  "
+            f"{loss.cluster} had its last contact {moment(loss.heard_at)} ({loss.policy})", "  "
         )
         for choice in loss.choices:
             told += wrapped(f"- {choice}", "    ")

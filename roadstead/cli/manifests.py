@@ -1,6 +1,6 @@
 """Manifests named on the command line: files, folders and standard input, as bytes with a label.
 
-Nothing is parsed here: the hub reads what it is sent, and says what is wrong with it.
+It parses nothing: the hub reads the bytes and reports errors.
 """
 
 import re
@@ -8,10 +8,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
+from roadstead.cli.visible import say
+from shared.bounds import FILE_BYTES, FileTooLarge, read_whole
+
+MOST_BYTES = FILE_BYTES  # of one source; /dev/zero has no end
 _SUFFIXES = {".yaml", ".yml", ".json"}
 # `---` at the start of a line always begins a document in YAML, whatever it stands in.
 _MARKER = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
@@ -27,51 +31,52 @@ _filename = click.option(
     metavar="FILE",
     help="A file, a folder, or '-' for standard input. May be given several times.",
 )
-recursive_option = click.option(
-    "-R", "--recursive", is_flag=True, help="Look into the folders below a folder too."
-)
+recursive_option = click.option("-R", "--recursive", is_flag=True, help="Also read subfolders.")
 _namespace = click.option(
-    "-n", "--namespace", metavar="NAME", help="For documents that name none [default: default]."
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    help="Namespace of documents without one [default: default].",
 )
 
 
 def documents_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add -R and -n, for documents of files that are named otherwise."""
+    """Add -R and -n, for verbs that name their files differently."""
     return recursive_option(_namespace(function))
 
 
 def manifests_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add -f, -R and -n, for what kubectl takes in the same way."""
+    """Add -f, -R and -n, for verbs with kubectl's options."""
     return _filename(documents_options(function))
 
 
 @dataclass(frozen=True)
 class Source:
-    """Manifests from one place: what to call it in messages, and its bytes."""
+    """Manifests from one source: its label for messages, and its bytes."""
 
     label: str
     body: bytes
 
 
 def read_sources(names: Sequence[str], *, recursive: bool = False) -> list[Source]:
-    """Everything that `names` name, read before anything is sent. `-` is standard input.
+    """Read all sources of `names`, before anything is sent. `-` is standard input.
 
-    Raises click.UsageError for what does not exist, holds no manifests, or can not be read.
+    Raises click.UsageError for a source that does not exist, holds no manifests, or cannot be read.
     """
     if names.count("-") > 1:
-        raise click.UsageError("standard input ('-') can be read once only.")
+        raise click.UsageError("standard input ('-') can be read only once.")
     return [source for name in names for source in _read(name, recursive)]
 
 
 def is_empty(source: Source) -> bool:
-    """Whether there is no document in it: nothing, or markers and comments alone."""
+    """Return whether it contains no document: nothing, or only markers and comments."""
     return all(_NOTHING.fullmatch(part) for part in _MARKER.split(source.body))
 
 
 def documents(source: Source) -> Iterator[Source]:
-    """The documents of a YAML stream one by one, labelled with their numbers if there are several.
+    """Split a YAML stream into documents, labelled with their numbers if there are several.
 
-    JSON is one: a line of it can not begin with a marker.
+    JSON is one document: a line of it cannot begin with a marker.
     """
     parts = [part for part in _MARKER.split(source.body) if not _NOTHING.fullmatch(part)]
     if len(parts) <= 1:
@@ -84,8 +89,8 @@ def documents(source: Source) -> Iterator[Source]:
 def _read(name: str, recursive: bool) -> Iterator[Source]:
     if name == "-":
         if sys.stdin.isatty():
-            click.echo("Reading manifests from the terminal; Ctrl-D ends them.", err=True)
-        yield Source("standard input", sys.stdin.buffer.read())
+            say("Reading manifests from the terminal; Ctrl-D ends them.", err=True)
+        yield Source("standard input", _whole(sys.stdin.buffer, "standard input"))
         return
     path = Path(name)
     if not path.is_dir():
@@ -94,13 +99,22 @@ def _read(name: str, recursive: bool) -> Iterator[Source]:
     entries = path.rglob("*") if recursive else path.iterdir()
     found = sorted(p for p in entries if p.suffix in _SUFFIXES and not p.is_dir())
     if not found:
-        below = "" if recursive else "; -R looks into the folders below it too"
+        below = "" if recursive else "; -R also reads subfolders"
         raise click.UsageError(f"{name} holds no .yaml, .yml or .json file{below}.")
     yield from (Source(str(p), _bytes_of(p)) for p in found)
 
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as opened:
+            return _whole(opened, str(path))
     except OSError as failure:
-        raise click.UsageError(f"{path} can not be read: {failure.strerror}.") from failure
+        raise click.UsageError(f"{path} cannot be read: {failure.strerror}.") from failure
+
+
+def _whole(stream: BinaryIO, label: str) -> bytes:
+    """All of it. Raises click.UsageError where there is more than manifests may have."""
+    try:
+        return read_whole(stream, MOST_BYTES)
+    except FileTooLarge as failure:
+        raise click.UsageError(f"{label} has {failure}: split it into several files.") from failure

@@ -1,8 +1,8 @@
-"""The members of a local fleet: read from a file, or as many as asked for.
+"""The members of a local fleet: read from a file, or a number of default ones.
 
-A members file: `members: [{name, labels, taints, queueManager, pools: [{name, count, maxNodes,
-addSeconds, labels, taints, allocatable}]}]`. A pool with `maxNodes` grows when pods wait for nodes, which
-take `addSeconds` to come.
+A members file: `members: [{name, labels, taints, queueManager, pools: [{name, count, maxNodes, addSeconds,
+labels, taints, allocatable}]}]`. A pool with `maxNodes` grows when pods wait for nodes, which take
+`addSeconds` to come.
 """
 
 import re
@@ -13,11 +13,14 @@ from typing import Any, TypeVar
 
 import click
 
+from shared.bounds import FileTooLarge, read_whole
+
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _MEMBER_KEYS = {"name", "labels", "taints", "queueManager", "pools"}
 _TAINT_KEYS = {"key", "value", "effect"}
 _NODE_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _MOST_NODES = 10_000
+_MOST_BYTES = 16 << 20  # of a members file
 MOST_MEMBERS = 1000
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -69,11 +72,13 @@ def read_members(given: str) -> tuple[Member, ...]:
     if given.isascii() and given.isdigit():
         return default_members(int(given))
     try:
-        text = Path(given).read_text()
-    except (OSError, UnicodeDecodeError) as failure:
+        with Path(given).open("rb") as opened:
+            text = read_whole(opened, _MOST_BYTES).decode()
+    except (OSError, ValueError) as failure:
         why = failure.strerror if isinstance(failure, OSError) else "it is not text"
+        why = str(failure) if isinstance(failure, FileTooLarge) else why
         raise click.UsageError(
-            f"--members {given}: neither a number nor a file that can be read: {why}."
+            f"--members {given}: neither a number nor a readable file: {why}."
         ) from failure
     import yaml
 
@@ -88,7 +93,7 @@ def read_members(given: str) -> tuple[Member, ...]:
 
 
 def as_documents(members: Sequence[Member]) -> list[Json]:
-    """As a members file lists them."""
+    """Parse a members file."""
     return [
         {
             "name": each.name,
@@ -102,7 +107,7 @@ def as_documents(members: Sequence[Member]) -> list[Json]:
 
 
 def members_of(listed: Sequence[Json]) -> tuple[Member, ...]:
-    """The same read back; () where it is none."""
+    """Parse stored members; () if invalid."""
     try:
         return _members({"members": list(listed)})
     except _Wrong:
@@ -110,7 +115,7 @@ def members_of(listed: Sequence[Json]) -> tuple[Member, ...]:
 
 
 def growing_pools(member: Member) -> list[Json]:
-    """The pools of a member that may grow, as its MemberCluster declares them."""
+    """The growing pools of a member, as its MemberCluster declares them."""
     from shared.labels import NODE_POOL
 
     return [
@@ -140,7 +145,7 @@ def default_members(count: int) -> tuple[Member, ...]:
 
 
 class _Wrong(Exception):
-    """A field and what is wrong with it."""
+    """A field and its error."""
 
     def __init__(self, field: str, rule: str) -> None:
         super().__init__(f"{field}: {rule}." if field else f"{rule}.")

@@ -1,4 +1,4 @@
-"""Refusals and failures in words: what is wrong, in which field, and what to do next."""
+"""Error messages: what is wrong, in which field, and the next step."""
 
 import re
 
@@ -13,23 +13,27 @@ from roadstead.errors import (
     WrongAddress,
 )
 
-_NEVER = "no member could ever hold it"
-_MISTYPED = "kind: "
 _HINTS = {
     NotAllowed: "A token comes from `roadstead login`, --token, ROADSTEAD_TOKEN, or ROADSTEAD_DATA=DIR of "
     "`roadstead up`.",
-    Unreachable: "Start a hub: roadstead up. Or name one: roadstead login, --server, ROADSTEAD_SERVER, "
+    Unreachable: "Start a hub: roadstead up. Or configure one: roadstead login, --server, ROADSTEAD_SERVER, "
     "or ROADSTEAD_DATA=DIR.",
     WrongAddress: "It comes from --server, ROADSTEAD_SERVER, `roadstead login`, or the file `server` in "
     "ROADSTEAD_DATA.",
 }
 _CODE_HINTS = {
-    "AlreadyExists": "roadstead clusters token NAME prints a fresh join token for it.",
-    "QueueNotEmpty": "roadstead delete clusterqueue NAME --drain takes its jobs back first.",
-    "UnsupportedKind": "submit takes Jobs; roadstead apply -f FILE takes every kind.",
-    "PodsRemoved": "roadstead jobs show JOB has what the hub kept of pods that failed.",
+    "AlreadyExists": "roadstead clusters token NAME prints a new join token for it.",
+    "QueueNotEmpty": "roadstead delete clusterqueue NAME --drain evicts its jobs first.",
+    "QueueRequired": "Name it by that label, or by -q of roadstead run. "
+    "roadstead queues ls -o wide lists the queues and their namespaces.",
+    "PodsRemoved": "roadstead jobs show JOB shows what the hub kept of failed pods.",
     "QueueNotFound": "roadstead queues ls -o wide lists the queues and their namespaces.",
 }
+_IS_NO_JOB = " is no job; "  # else the kind is read, and something in it is not accepted
+_HINT_OF_KINDS = (
+    "submit accepts Jobs, and JobSets and their kin that name a queue; "
+    "roadstead apply -f FILE accepts others."
+)
 # The noun of "there is no NOUN NAME", and the verb that lists such things.
 _LISTS = {
     "job": "jobs ls",
@@ -37,6 +41,7 @@ _LISTS = {
     "membercluster": "clusters ls",
     "clusterqueue": "queues ls",
     "localqueue": "queues ls -o wide",
+    "cronjob": "cronjobs ls",  # of all namespaces
     "workload": "workloads ls",
     "placement": "placements ls",
     "clusterresourceplacement": "placements ls",
@@ -47,12 +52,13 @@ _LISTS = {
     "role": "access ls",  # binding
     "viewer": "tokens ls",
     "administrator": "tokens ls",
+    "karta": "kinds versions",
 }
 _ABSENT = re.compile(r"(?:there is )?no (\w+) ")
 
 
 def sentence(failure: RoadsteadError) -> str:
-    """A failure as the lines that go to standard error."""
+    """Format a failure as the lines for standard error."""
     if not isinstance(failure, Rejected):
         lines = [f"error: {plain(str(failure))}"]
     else:
@@ -68,7 +74,7 @@ def _says(detail: str, field: str) -> bool:
 
 
 def refusal(code: str, detail: str, errors: tuple[FieldProblem, ...]) -> list[str]:
-    """A refusal as lines: the field, what is wrong and the stable code; then the other fields."""
+    """Format an error answer: the field, the message and the stable code; then the other fields."""
     first = detail or code
     # "[5].spec…" is a place in a list that was sent, of which the detail names the document.
     if len(errors) == 1 and errors[0].field and not _says(first, errors[0].field):
@@ -82,16 +88,18 @@ def refusal(code: str, detail: str, errors: tuple[FieldProblem, ...]) -> list[st
 
 
 def hint_for(failure: RoadsteadError) -> str:
-    """What to do next; empty where there is nothing to say."""
+    """Return the next step; empty if there is none."""
     if isinstance(failure, NotFound):
         noun = _ABSENT.match(failure.detail.lower())
         verb = _LISTS.get(noun[1]) if noun else None
         if not verb:
             return ""
-        seen = f"See what there is: roadstead {verb}"
+        seen = f"List the existing ones: roadstead {verb}"
         by_name_alone = noun and noun[1] == "job" and "/" not in failure.detail
         return f"Name it NAMESPACE/NAME, or by its uid. {seen}" if by_name_alone else seen
     if isinstance(failure, Rejected):
+        if failure.code == "UnsupportedKind":
+            return _HINT_OF_KINDS if _IS_NO_JOB in failure.detail else ""
         other = failure.code == "AlreadyExists" and not failure.detail.startswith("cluster ")
         return "" if other else _CODE_HINTS.get(failure.code, "")
     if isinstance(failure, JobFailed):
@@ -107,10 +115,5 @@ def hint_for(failure: RoadsteadError) -> str:
 
 
 def plain(text: str) -> str:
-    """Text from elsewhere without what would steer a terminal."""
+    """Remove terminal control sequences from foreign text."""
     return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
-
-
-def warning(text: str) -> str:
-    """A warning of the hub's: of what changes nothing, a job that fits nowhere, a mistyped kind."""
-    return text if text.startswith((_NEVER, _MISTYPED)) else f"stored and not acted on: {text}"

@@ -1,4 +1,4 @@
-"""The verbs that every noun has: `ls`, which lists, and `show`, which tells of one."""
+"""The verbs of every noun: `ls`, a list, and `show`, one object."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -35,10 +35,10 @@ def list_verb(
     may_watch: bool = True,
     shows: Sequence[str] = (),
 ) -> click.Command:
-    """A command that lists what `rows` finds at a hub, which is given the values of `options` besides.
+    """Build a command that lists the result of `rows`, called with a hub and the values of `options`.
 
-    An empty list says `empty`; where options were given, `no_match` (else the same), or that what they
-    name is not there. `shows` are examples for its help.
+    An empty list prints `empty`; with options, `no_match` (default: `empty`), or that the named object does
+    not exist. `shows` are examples for its help.
     """
 
     def run(ctx: click.Context, /, output: str, *, watch: bool = False, **given: Any) -> None:
@@ -69,7 +69,7 @@ def list_verb(
 def show_verb(
     find: Callable[..., R], text: Callable[[R], str], *, does: str, metavar: str = "NAME"
 ) -> click.Command:
-    """A command that shows one thing, which `find` finds at a hub by its name, as `text` puts it."""
+    """Build a command that shows one object, found by `find` by its name and formatted by `text`."""
 
     def run(ctx: click.Context, /, output: str, name: str) -> None:
         with client(ctx) as hub:

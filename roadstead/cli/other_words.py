@@ -1,4 +1,4 @@
-"""What people type who come from elsewhere, or one word too far: the command that they mean."""
+"""Suggestions for mistyped commands, and for words of other tools."""
 
 import difflib
 from collections.abc import Collection, Mapping
@@ -29,7 +29,7 @@ _BESIDE_JOBS: Final = ("events", "explain", "logs", "run", "submit", "top")
 
 
 def instead(given: str, verbs: Collection[str]) -> str:
-    """A sentence with the command that is meant by a word that is none; "" where nobody knows."""
+    """Suggest a command for an unknown word; "" if there is none."""
     if given in _OF_JOBS:
         return f" Did you mean 'jobs {given}'?"
     near = _MEANT.get(given) or next(iter(difflib.get_close_matches(given, verbs, n=1)), "")
@@ -37,7 +37,7 @@ def instead(given: str, verbs: Collection[str]) -> str:
 
 
 class AboutJobs(click.Group):
-    """The group `jobs`: who looks here for a verb that stands beside it is told where it is."""
+    """The group `jobs`, which suggests verbs that exist elsewhere."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -67,7 +67,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
 
 
 class FromElsewhere(click.Command):
-    """A command that knows what options are called in Slurm."""
+    """A command that suggests its options for Slurm's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> Any:
         try:
@@ -76,5 +76,5 @@ class FromElsewhere(click.Command):
             meant = _OPTIONS.get(unknown.option_name)
             if meant is None:
                 raise
-            said = f"No such option {unknown.option_name!r}. Here it is {meant}."
+            said = f"No such option {unknown.option_name!r}. Use {meant}."
             raise click.UsageError(said, ctx) from unknown

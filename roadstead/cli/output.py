@@ -1,4 +1,4 @@
-"""How answers are shown: once or again and again, as a table or a page, or as JSON or YAML for scripts."""
+"""Output formats: once or repeatedly, as a table or text, or as JSON or YAML for scripts."""
 
 import datetime as dt
 import json
@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from roadstead.cli.messages import plain
-from roadstead.cli.tables import UNLIMITED, Column, is_coloured, table
-from roadstead.cli.visible import visible_json, visible_page, visible_yaml
+from roadstead.cli.tables import UNLIMITED, Column, is_coloured, shown_of, table
+from roadstead.cli.visible import say, visible_json, visible_page, visible_yaml
 from roadstead.client import Client
 from roadstead.errors import Unreachable
 from roadstead.models.record import Record
@@ -22,9 +22,9 @@ _JSONPATH: Final = "jsonpath="
 
 
 def client(ctx: click.Context) -> Client:
-    """The hub that the command's options, environment, context or data folder name."""
+    """Connect to the hub that the command's options, environment, context or data folder name."""
     given = ctx.find_root().obj or {}
-    # httpx has a command of its own, with rich and all its colours: 50 ms that no other command needs.
+    # httpx has its own command, which loads rich: 50 ms that no other command needs.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # None: there is no such module
     return Client(
         given.get("server"), given.get("token"), ca=given.get("ca"), context=given.get("context")
@@ -55,9 +55,9 @@ def answer_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def watch_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add -w/--watch."""
-    return click.option(
-        "-w", "--watch", is_flag=True, help="Print again every second until Ctrl-C."
-    )(function)
+    return click.option("-w", "--watch", is_flag=True, help="Refresh every second until Ctrl-C.")(
+        function
+    )
 
 
 def show_list(
@@ -68,7 +68,7 @@ def show_list(
     watch: bool = False,
     empty: str = "Nothing here.",
 ) -> None:
-    """Print what `rows` gives, once, or again every second (through restarts of the hub)."""
+    """Print the result of `rows`, once, or again every second (through restarts of the hub)."""
     if not watch:
         _print_list(list(rows()), columns, output, empty)
         return
@@ -82,25 +82,25 @@ def show_list(
 
 
 def show_one(item: R, output: str, text: Callable[[R], str]) -> None:
-    """Print one thing: as programs read it, or as `text` puts it."""
+    """Print one object: in a machine format, or formatted by `text`."""
     if is_data(output):
         dump(item.raw, output)
     else:
-        click.echo(visible_page(text(item)))
+        say(visible_page(text(item)))
 
 
 def is_data(output: str) -> bool:
-    """Whether it is printed for programs rather than for people."""
+    """Return whether the output is for programs."""
     return output not in {"text", "table", "wide"}
 
 
 def dump(item: Any, output: str) -> None:
-    """Print a value as JSON or YAML, its names alone, or what a JSONPath template makes of it."""
+    """Print a value as JSON or YAML, only its names, or through a JSONPath template."""
     if output == "yaml":
-        click.echo(visible_yaml(item), nl=False)
+        say(visible_yaml(item), nl=False)
     elif output == "name":
         for name in _names(item):
-            click.echo(name)
+            say(name)
     elif output.startswith(_JSONPATH):
         from roadstead.cli.jsonpath import render
 
@@ -109,34 +109,34 @@ def dump(item: Any, output: str) -> None:
             drawn = visible_page(drawn.replace("\x1b", "^["))
         click.echo(drawn, nl=not drawn.endswith("\n"))
     else:
-        click.echo(visible_json(json.dumps(item, indent=2, ensure_ascii=False)))
+        say(visible_json(json.dumps(item, indent=2, ensure_ascii=False)))
 
 
 def dump_documents(items: Sequence[Any]) -> None:
     """Print values as the documents of one YAML stream."""
     for each in items:
-        click.echo("---")
-        click.echo(visible_yaml(each), nl=False)
+        say("---")
+        say(visible_yaml(each), nl=False)
 
 
 def _names(item: Any) -> Iterator[str]:
-    """`namespace/name` or name, as verbs take them, of one thing or of each item of a list."""
+    """`namespace/name` or name, as verbs accept them, of one object or of each item of a list."""
     found = item.get("items")
     for each in found if isinstance(found, list) else [item]:
         told = each.get("metadata") or each
         name, namespace = told.get("name"), told.get("namespace")
         if not name:
-            raise click.UsageError("-o name: what is shown here has no names; -o json has it all.")
+            raise click.UsageError("-o name: these objects have no names; use -o json.")
         yield plain(f"{namespace}/{name}" if namespace else str(name))
 
 
 def instant_before(seconds: float) -> dt.datetime:
-    """The instant so many seconds ago."""
+    """The instant this many seconds ago."""
     return dt.datetime.now(dt.UTC) - dt.timedelta(seconds=seconds)  # noqa: TID251 - what is listed
 
 
 def terminal() -> Any:
-    """Standard output as rich writes to it, with the colours that it may have."""
+    """Standard output as a rich console, with allowed colours."""
     from rich.console import Console
 
     system = "standard" if is_coloured(sys.stdout) else None
@@ -174,7 +174,7 @@ def moment(then: dt.datetime | None) -> str:
 
 
 def moment_of(stamp: str | None) -> str:
-    """`moment` of what JSON holds."""
+    """`moment` for a JSON value."""
     return moment(dt.datetime.fromisoformat(stamp) if stamp else None)
 
 
@@ -185,7 +185,7 @@ def _output_of(choices: list[str], function: Callable[..., Any]) -> Callable[...
         type=_How(choices),
         default=choices[0],
         show_default=True,
-        help="How to print the answer.",
+        help="Output format.",
     )(function)
 
 
@@ -193,30 +193,30 @@ def _print_list(found: list[Record], columns: Sequence[Column], output: str, emp
     if is_data(output):
         dump({"items": [each.raw for each in found]}, output)
     elif not found:
-        click.echo(empty, err=True)
+        say(empty, err=True)
     else:
-        click.echo(_drawn(found, columns, output))
+        say(_drawn(found, columns, output))
     sys.stdout.flush()
 
 
 def _drawn(found: list[Record], columns: Sequence[Column], output: str) -> str:
-    shown = [c for c in columns if output == "wide" or not c.wide]
+    shown = shown_of(columns, found, wide=output == "wide")
     return table(found, shown, width=UNLIMITED if output == "wide" else None)
 
 
 def _again(rows: Rows, columns: Sequence[Column], output: str, empty: str) -> None:
-    """Into a pipe: the list after a second, and after another."""
+    """In a pipe: print the list again after each second."""
     _print_list(list(rows()), columns, output, empty)
     while True:
         time.sleep(1)
         try:
             _print_list(list(rows()), columns, output, empty)
         except Unreachable as failure:
-            click.echo(f"{failure}; trying again", err=True)
+            say(f"{failure}; retrying", err=True)
 
 
 def _live(rows: Rows, columns: Sequence[Column], output: str, empty: str) -> None:
-    """On a terminal: the list in its place, brought up to date; it stays when the watch ends."""
+    """On a terminal: refresh the list in place; it stays when the watch ends."""
     from rich.console import Group
     from rich.live import Live
     from rich.text import Text
@@ -229,7 +229,7 @@ def _live(rows: Rows, columns: Sequence[Column], output: str, empty: str) -> Non
             except Unreachable as failure:
                 if not shown:
                     raise
-                words = Text(f"{failure}; trying again", "red")
+                words = Text(f"{failure}; retrying", "red")
             else:
                 shown = Text.from_ansi(_drawn(found, columns, output) if found else empty)
                 shown.no_wrap = output == "wide"

@@ -1,7 +1,7 @@
 """All simulators and agents of a local fleet in one process (`roadstead up --pack`).
 
-Run by the fleet as `python -m roadstead.cli.pack FOLDER`; what to run stands in FOLDER/pack.json.
-An agent starts once its join token or its credential is there.
+The fleet runs it as `python -m roadstead.cli.pack FOLDER`, with its configuration in FOLDER/pack.json. An
+agent starts once its join token or its credential exists.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from shared import log as logging
 from shared.clock import SystemClock
 from shared.kinds.crds import queue_crds
 from shared.kubesim.cluster import SimCluster
+from shared.kubesim.operators.definitions import operator_crds
 from shared.kubesim.pki import write_private
 from shared.kubesim.server.hub_admission import EVERY_NAMESPACE
 from shared.kubesim.server.mirror_guard import HUB
@@ -30,7 +31,7 @@ _RESTART_AFTER_S = 1.0
 _REFUSED_REST_S = 30.0  # after the hub has not let an agent in
 _LOOK_EVERY_S = 0.1
 _clock = SystemClock()
-_GATE: Final = "ROADSTEAD_AGENT_"  # what the members let a hub write is said by the environment
+_GATE: Final = "ROADSTEAD_AGENT_"  # the environment sets what the members let a hub write
 _log = structlog.get_logger(__name__)
 Json = dict[str, Any]
 
@@ -63,7 +64,7 @@ def _cluster(name: str, part: Json, *, hub: bool = False) -> SimCluster:
         data_dir=Path(part["data"]),
         hub=hub,
         hub_namespaces=EVERY_NAMESPACE if hub else None,
-        crds=() if hub else queue_crds(),
+        crds=() if hub else [*queue_crds(), *operator_crds()],
         pools=part.get("pools", ()),
         listen=("127.0.0.1", part["port"]),
         kueue=bool(part.get("queue_manager")),
@@ -71,7 +72,7 @@ def _cluster(name: str, part: Json, *, hub: bool = False) -> SimCluster:
 
 
 async def _keep(server: str, member: Json) -> None:
-    """Run one member's agent; start it again a second after it ends, as a supervisor would."""
+    """Run one member's agent; restart it a second after it ends, as a supervisor would."""
     credential, join_token = Path(member["credential"]), Path(member["join_token"])
     gate = {name: text for name, text in os.environ.items() if name.startswith(_GATE)}
     gate = {
@@ -93,7 +94,7 @@ async def _keep(server: str, member: Json) -> None:
             code: int | str = await Agent(settings).run()
         except Exception as failure:  # noqa: BLE001 - one agent's fault is not the others'
             code = repr(failure)
-        _log.warning("agent ended; starting it again", cluster=member["name"], code=code)
+        _log.warning("agent ended; restarting it", cluster=member["name"], code=code)
         await _clock.sleep(_REFUSED_REST_S if code == EXIT_REFUSED else _RESTART_AFTER_S)
 
 

@@ -1,4 +1,4 @@
-"""`roadstead placements`: what was selected and where it was put."""
+"""`roadstead placements`: selected objects and their clusters."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from roadstead.models.plan import Evicted, Rebalanced, RenderedPlacement
 
 
 def _clusters(placement: Placement) -> str:
-    """The clusters that it chose: why others were not is told beside them in the status."""
+    """The picked clusters; the status has the reasons for the others."""
     return ",".join(
         each.cluster_name
         for each in placement.placement_statuses
@@ -27,9 +27,9 @@ def _clusters(placement: Placement) -> str:
 
 
 def _state(placement: Placement) -> str:
-    """The last rung of the ladder that was reached, or the first that is not true.
+    """The last condition that is True, or the first that is not.
 
-    Overridden comes last: what is not overridden may still not be applied, which matters more.
+    Overridden comes last, because a failed apply matters more.
     """
     untrue = [each for each in placement.conditions if each.status != "True"]
     for condition in sorted(untrue, key=lambda each: each.type.endswith("Overridden")):
@@ -51,7 +51,7 @@ COLUMNS = [
 
 @click.group()
 def placements() -> None:
-    """Placements: which objects and jobs go to which clusters."""
+    """Manage placements: which objects and jobs go to which clusters."""
 
 
 def _as_text(placement: Placement) -> str:
@@ -104,7 +104,7 @@ placements.add_command(
     list_verb(
         Client.placements,
         COLUMNS,
-        does="List placements and the clusters they chose.",
+        does="List placements and their clusters.",
         empty="No placements.",
     )
 )
@@ -112,7 +112,7 @@ placements.add_command(
     show_verb(
         Client.placement,
         _as_text,
-        does="""Show what a placement selected, and where it is.
+        does="""Show a placement's objects, and their clusters.
 
         NAME is that of a ClusterResourcePlacement, or namespace/name of a ResourcePlacement.
         """,
@@ -125,14 +125,14 @@ for _verb in (revisions.history, revisions.rollback, revisions.bindings):
 
 @placements.command("render")
 @click.argument("name")
-@click.option("--cluster", metavar="NAME", required=True, help="The cluster that would get it.")
+@click.option("--cluster", metavar="NAME", required=True, help="The cluster to render for.")
 @answer_option
 @click.pass_context
 def render(ctx: click.Context, name: str, cluster: str, output: str) -> None:
-    """Show the manifests that a cluster would get of a placement now.
+    """Show the manifests of a placement for a cluster, as of now.
 
-    As overrides and envelopes make them, whether or not the cluster was picked; Jobs are not shown. Of
-    Secrets marks stand for values. NAME is that of a ClusterResourcePlacement, or namespace/name of a
+    With overrides and envelopes applied, whether the cluster was picked or not; without Jobs. Values of
+    Secrets are redacted. NAME is that of a ClusterResourcePlacement, or namespace/name of a
     ResourcePlacement.
     """
     with client(ctx) as hub:
@@ -157,15 +157,16 @@ _ANEW = [
 
 @placements.command("rebalance")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do it; without it is only shown.")
+@click.option(
+    "--yes", is_flag=True, help="Move the objects; without it the command only shows the changes."
+)
 @answer_option
 @click.pass_context
 def rebalance(ctx: click.Context, name: str, yes: bool, output: str) -> None:
-    """Show what picking anew would move, and move it.
+    """Preview a new pick of a placement's clusters, or move.
 
     Without --yes nothing moves. NAME is that of a ClusterResourcePlacement, or namespace/name of a
-    ResourcePlacement. What leaves a cluster goes once it is available on another. Jobs that run are
-    never moved.
+    ResourcePlacement. Objects leave a cluster once they are available on another. Running Jobs never move.
     """
     with client(ctx) as hub:
         show_one(hub.rebalance(name, carry_out=yes), output, _moves)
@@ -180,25 +181,25 @@ def _moves(found: Rebalanced) -> str:
     if found.clusters:
         lines += ["", *indented(found.clusters, _ANEW)]
     if found.carried_out:
-        lines += ["", "It moves: who goes does so once who comes is available."]
+        lines += ["", "Moving: objects leave a cluster once they are available on the new one."]
     elif found.goes or found.comes:
-        lines += ["", "Nothing has moved; --yes does it."]
+        lines += ["", "Nothing has moved; use --yes to move."]
     return "\n".join(lines)
 
 
 @placements.command("evict")
 @click.argument("name")
 @click.argument("cluster")
-@click.option("--dry-run", is_flag=True, help="Show what would leave; nothing is evicted.")
+@click.option("--dry-run", is_flag=True, help="Show what would leave; evict nothing.")
 @answer_option
 @click.pass_context
 def evict(ctx: click.Context, name: str, cluster: str, dry_run: bool, output: str) -> int:
-    """Take a placement off one cluster, as budgets allow.
+    """Evict a placement from one cluster, as budgets allow.
 
-    NAME is that of a ClusterResourcePlacement, or namespace/name of a ResourcePlacement. The cluster may
-    be picked again unless it is cordoned or tainted.
+    NAME is that of a ClusterResourcePlacement, or namespace/name of a ResourcePlacement. The cluster may be
+    picked again unless it is cordoned or tainted.
 
-    Exit code 1 where it may not leave.
+    Exits with 1 if the placement may not leave.
     """
     with client(ctx) as hub:
         told = hub.evict(name, cluster, dry_run=dry_run)

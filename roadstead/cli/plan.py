@@ -1,4 +1,4 @@
-"""`roadstead plan`: where manifests would go, were they applied now."""
+"""`roadstead plan`: where manifests would go if you applied them now."""
 
 import click
 
@@ -10,6 +10,7 @@ from roadstead.cli.rendered import manifests_of
 from roadstead.cli.tables import Column, indented, wrapped
 from roadstead.models.plan import Plan, PlannedJob, PlannedPlacement
 
+_NOTHING = "There is no placement, no Job and no CronJob with a queue in them."
 _OF_PLACEMENT = [
     Column("CLUSTER", lambda c: c.name),
     Column("PICKED", lambda c: "yes" if c.selected else "no"),
@@ -28,8 +29,10 @@ _OF_JOB = [
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @documents_options
-@click.option("--manifests", is_flag=True, help="With what each picked cluster would get.")
-@click.option("--cluster", metavar="NAME", help="Manifests of this cluster alone.")
+@click.option(
+    "--manifests", is_flag=True, help="Also print the manifests for each picked cluster."
+)
+@click.option("--cluster", metavar="NAME", help="Only manifests of this cluster.")
 @answer_option
 @click.pass_context
 def plan(
@@ -41,16 +44,16 @@ def plan(
     cluster: str | None,
     output: str,
 ) -> None:
-    """Where manifests would go now, with every cluster's score or refusal; nothing is stored.
+    """Preview where manifests would go now, with every cluster's score or rejection; stores nothing.
 
-    FILE is a file, a folder, or '-' for standard input. All of them are one plan: a placement finds the
-    objects of the other files. Each Job is looked at by itself, with the queues that the hub has.
-    --manifests shows each object as overrides and envelopes make it for each cluster, and what they can
-    not make; of Secrets marks stand for values.
+    FILE is a file, a folder, or '-' for standard input. All files form one plan: a placement selects the
+    objects of the other files. Each Job, and one run of each CronJob with a queue, is examined alone, with
+    the quota that the hub has. --manifests shows each object for each cluster after overrides and envelopes,
+    and the overrides that fail; values of Secrets are redacted.
     """
     sources = [each for each in read_sources(files, recursive=recursive) if not is_empty(each)]
     if not sources:
-        raise click.UsageError("There is nothing to plan in these files.")
+        raise click.UsageError("These files contain nothing to plan.")
     # One body: JSON is YAML too.
     body = sources[0].body if len(sources) == 1 else b"\n---\n".join(s.body for s in sources)
     with client(ctx) as hub:
@@ -65,7 +68,7 @@ def plan(
 
 def _as_text(plan: Plan) -> str:
     parts = [_placement(each) for each in plan.placements] + [_job(each) for each in plan.jobs]
-    return "\n\n".join(parts) or "There is no placement and no Job in it."
+    return "\n\n".join(parts) or _NOTHING
 
 
 def _placement(given: PlannedPlacement) -> str:
@@ -80,7 +83,7 @@ def _placement(given: PlannedPlacement) -> str:
     if given.clusters:
         lines += ["", *indented(given.clusters, _OF_PLACEMENT)]
     if given.members:
-        lines += ["", "  takes back, once it is applied:", *lines_of(given.members, "    ")]
+        lines += ["", "withdraws, once it is applied:", *lines_of(given.members, "    ")]
     if given.manifests is not None:
         lines += ["", *manifests_of(given.manifests, given.faults, given.manifests_left)]
     return "\n".join(lines)
@@ -89,7 +92,7 @@ def _placement(given: PlannedPlacement) -> str:
 def _job(given: PlannedJob) -> str:
     told = "admitted" if given.admitted else f"not admitted ({given.reason})"
     queue = f", queue {given.cluster_queue}" if given.cluster_queue else ""
-    lines = [f"Job {given.namespace}/{given.name}  {told}{queue}"]
+    lines = [f"{given.kind} {given.namespace}/{given.name}  {told}{queue}"]
     if given.message:
         lines += wrapped(given.message, "  ")
     if given.clusters:

@@ -1,11 +1,11 @@
-"""`roadstead jobs pods`: the pods of a job as its member has them now, and as `jobs show` tells of them."""
+"""`roadstead jobs pods`: the current pods of a job, also for `jobs show`."""
 
 import click
 
 from roadstead.cli.names import full_name
 from roadstead.cli.output import client, dump, moment_of
 from roadstead.cli.tables import Column, indented, table, wrapped
-from roadstead.cli.visible import visible
+from roadstead.cli.visible import say, visible
 from roadstead.models.pods import JobPods, Pod
 
 
@@ -40,23 +40,23 @@ EVENTS = [
 
 @click.command("pods")
 @click.argument("job")
-@click.option("-n", "--namespace", metavar="NAME", help="For a name without one.")
-@click.option("--events", is_flag=True, help="The member's events about them, too.")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of a name without one.")
+@click.option("--events", is_flag=True, help="Also show the member's events for them.")
 @click.option(
     "-o",
     "--output",
     type=click.Choice(["table", "wide", "json", "yaml"]),
     default="table",
     show_default=True,
-    help="How to print the answer.",
+    help="Output format.",
 )
 @click.pass_context
 def pods(
     ctx: click.Context, job: str, namespace: str | None, output: str, *, events: bool
 ) -> None:
-    """Show a job's pods as its cluster has them now.
+    """Show the current pods of a job in its cluster.
 
-    With node, reason, exit code and restarts. They are asked of the cluster's agent each time.
+    With node, reason, exit code and restarts, read from the cluster's agent each time.
     """
     with client(ctx) as hub:
         found = hub.job_pods(full_name(job, namespace))
@@ -65,20 +65,20 @@ def pods(
         return
     shown = [each for each in COLUMNS if output == "wide" or not each.wide]
     if found.items:
-        click.echo(table(found.items, shown))
+        say(table(found.items, shown))
     else:
-        click.echo(f"No pods in {found.cluster}.", err=True)
+        say(f"No pods in {found.cluster}.", err=True)
     for line in _words(found, ""):
-        click.echo(line)
+        say(line)
     if events:
-        click.echo()
-        click.echo(table(found.events, EVENTS) if found.events else "No events.")
+        say()
+        say(table(found.events, EVENTS) if found.events else "No events.")
     if events and found.events_unread:
-        click.echo(f"Events can not be read: {visible(found.events_unread)}", err=True)
+        say(f"Events cannot be read: {visible(found.events_unread)}", err=True)
 
 
 def as_lines(found: JobPods) -> list[str]:
-    """Pods as a part of a page."""
+    """Format pods as a section of a page."""
     if not found.items:
         return []
     shown = [each for each in COLUMNS if not each.wide]
@@ -86,7 +86,7 @@ def as_lines(found: JobPods) -> list[str]:
 
 
 def _words(found: JobPods, indent: str) -> list[str]:
-    """Why pods do not run, each reason once, and how many pods are not shown."""
+    """Format the waiting reasons of pods, each once, and the number of hidden pods."""
     said = {
         f"{_state(each)}: {each.message}" for each in found.items if each.message and _state(each)
     }

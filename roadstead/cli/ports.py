@@ -1,4 +1,4 @@
-"""TCP ports of this machine: free ones, and whether one can be listened on."""
+"""TCP ports of this machine: find free ones, and check whether one can be listened on."""
 
 import contextlib
 import errno
@@ -10,12 +10,12 @@ from pathlib import Path
 _LOOPBACK = "127.0.0.1"
 _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _USUAL_FIRST = 32768
-_LEAST, _MANY = 1024, 16000  # candidates: so many below the first of connections
+_LEAST, _MANY = 1024, 16000  # number of candidates below the first connection port
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Why an address can not be listened on; `is_for_good` if another port would not help."""
+    """The reason why an address cannot be listened on; `is_for_good` if another port would not help."""
 
     reason: str
     is_for_good: bool
@@ -25,10 +25,10 @@ class Taken:
 
 
 def free(count: int) -> list[int]:
-    """So many different ports that nobody listens on.
+    """Return different free ports.
 
-    They are listened on a moment later: none is of those that the kernel gives to connections, so that
-    none which is made meanwhile takes one. Raises OSError where there are too few.
+    They lie outside the kernel's range for outgoing connections, so that no new connection takes one before
+    you listen. Raises OSError if there are too few.
     """
     first = _first_of_connections()
     candidates = range(max(_LEAST, first - _MANY), first)
@@ -45,7 +45,7 @@ def free(count: int) -> list[int]:
 
 
 def _first_of_connections() -> int:
-    """The first port that the kernel gives to connections by itself (Linux's ip_local_port_range)."""
+    """The first port of the kernel's range for outgoing connections (Linux's ip_local_port_range)."""
     try:
         return int(_RANGE.read_text().split()[0])
     except (OSError, ValueError, IndexError):
@@ -53,7 +53,7 @@ def _first_of_connections() -> int:
 
 
 def why_taken(host: str, port: int) -> Taken | None:
-    """Why nobody can listen on this address now; None if one can."""
+    """Return the reason why this address cannot be listened on now; None if it can."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
@@ -67,7 +67,7 @@ def why_taken(host: str, port: int) -> Taken | None:
 
 
 def answers(host: str, port: int) -> bool:
-    """Whether somebody listens on this address."""
+    """Return whether a process listens on this address."""
     with socket.socket() as probe:
         probe.settimeout(0.5)
         return probe.connect_ex((host, port)) == 0

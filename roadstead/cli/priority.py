@@ -1,4 +1,4 @@
-"""`roadstead jobs priority`: another WorkloadPriorityClass for jobs that have not ended."""
+"""`roadstead jobs priority`: change the WorkloadPriorityClass of jobs that have not ended."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from roadstead.cli.each import for_each
 from roadstead.cli.examples import examples
 from roadstead.cli.names import full_name
 from roadstead.cli.output import answer_option, dump
-from roadstead.cli.progress import say
+from roadstead.cli.visible import say
 from roadstead.models.jobs import WholeJob
 
 NONE: Final = "-"
@@ -21,17 +21,16 @@ NONE: Final = "-"
 @click.command("priority")
 @click.argument("names", metavar="JOB...", nargs=-1, required=True)
 @click.argument("named", metavar="CLASS")
-@click.option("-n", "--namespace", metavar="NAME", help="For names without one.")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of names without one.")
 @answer_option
 @click.pass_context
 def priority(
     ctx: click.Context, names: tuple[str, ...], named: str, namespace: str | None, output: str
 ) -> int:
-    """Give jobs another WorkloadPriorityClass; `-` is none.
+    """Set the WorkloadPriorityClass of jobs; `-` removes it.
 
-    One that waits takes its new place in the line at once; one that is on a cluster stays there. What came
-    from the hub cluster is labelled there. One that the hub refuses keeps none of the others back; the exit
-    code is 3 then.
+    A waiting job moves to its new position at once; a job on a cluster stays there. Label a job from the
+    hub cluster there. A rejected change does not stop the others; the exit code is then 3.
     """
     wanted = [full_name(each, namespace) for each in names]
 

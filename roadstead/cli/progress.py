@@ -1,4 +1,4 @@
-"""How far long work is, on a terminal's standard error; nothing where that is none."""
+"""Progress of long work, on a terminal's standard error; nothing without a terminal."""
 
 import contextlib
 import sys
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 import click
 
 from roadstead.cli.tables import is_coloured
-from roadstead.cli.visible import visible_page
+from roadstead.cli.visible import say
 
 
 @contextlib.contextmanager
 def progress(words: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows that so many of `total` are done, while what is called with how many more; then is gone.
+    """Show the number of `total` that is done; the caller adds to it; the line disappears at the end.
 
-    What is said meanwhile (`say`) to the same terminal stands above it.
+    Messages (`say`) to the same terminal appear above it.
     """
     if total < 2 or not sys.stderr.isatty():
         yield lambda more: None
@@ -42,16 +42,8 @@ def progress(words: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda more: bar.advance(task, more)
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print a line while `progress` may be shown: through the streams as they stand then.
-
-    What others wrote in it steers no terminal.
-    """
-    click.echo(visible_page(text), file=sys.stderr if err else sys.stdout)
-
-
 def hint(*commands: str) -> None:
-    """What to type next: for a person, on a terminal's standard error, and nowhere else."""
+    """Print the suggested next command, only on a terminal's standard error."""
     if sys.stderr.isatty():
         ctx = click.get_current_context(silent=True)
         given = (ctx.find_root().obj if ctx else None) or {}

@@ -16,7 +16,7 @@ _WORDS = {
 
 
 def lines_of(members: Sequence[MemberRemoval], indent: str = "  ") -> list[str]:
-    """Per member the numbers, then the first objects with their fates."""
+    """Format the numbers per member, then the first objects with their effects."""
     found = []
     for each in members:
         counts = [f"{n} {words}" for name, words in _WORDS.items() if (n := getattr(each, name))]

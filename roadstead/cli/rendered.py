@@ -1,4 +1,4 @@
-"""Manifests as clusters would get them, as YAML documents with whose and whence above each."""
+"""Manifests as clusters would get them, as YAML documents with their cluster and origin above each."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from roadstead.models.plan import PlannedFault, PlannedManifest
 def manifests_of(
     manifests: Sequence[PlannedManifest], faults: Sequence[PlannedFault], left: int
 ) -> Iterator[str]:
-    """Lines: what can not be given as comments, then one document for each object."""
+    """Lines: failures as comments, then one document for each object."""
     for fault in faults:
         yield f"# {fault.cluster or 'no cluster'}: {fault.message}"
     for each in manifests:
@@ -18,7 +18,7 @@ def manifests_of(
         yield from visible_yaml(each.manifest).rstrip("\n").split("\n")
     if left:
         yield "---"
-        yield f"# {left} more: ask for one cluster, or for fewer objects"
+        yield f"# {left} more: limit the output to one cluster, or to fewer objects"
 
 
 def _about(one: PlannedManifest) -> str:

@@ -1,4 +1,4 @@
-"""`roadstead jobs resubmit`: a copy of a job as it was received, under another name."""
+"""`roadstead jobs resubmit`: submit a copy of a job under another name."""
 
 from typing import Any, Final
 
@@ -9,8 +9,8 @@ from roadstead.cli.each import for_each
 from roadstead.cli.examples import examples
 from roadstead.cli.names import full_name
 from roadstead.cli.output import answer_option, dump
-from roadstead.cli.progress import say
 from roadstead.cli.submitted import print_taken, suggest
+from roadstead.cli.visible import say
 from roadstead.client import Client
 from roadstead.errors import Rejected
 from roadstead.models.jobs import Job, WholeJob
@@ -26,7 +26,7 @@ _TRIES: Final = 50
 @click.command("resubmit")
 @click.argument("names", metavar="JOB...", nargs=-1, required=True)
 @click.option("--name", "new", metavar="NAME", help="Its new name [default: NAME-r2, -r3, ...].")
-@click.option("-n", "--namespace", metavar="NAME", help="For names without one.")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of names without one.")
 @after_option
 @click.option("--dry-run", is_flag=True, help="Print the Job as YAML; submit nothing.")
 @answer_option
@@ -40,15 +40,15 @@ def resubmit(
     dry_run: bool,
     output: str,
 ) -> int:
-    """Submit jobs once more, under new names.
+    """Submit copies of jobs, under new names.
 
-    Copies of them as they were received; what the first ones came to is no matter, and stays. Who may not
-    see the environment variables of a job can not submit it again. A copy waits for those jobs that the
-    first one still waits for, and for those that --after names. One that the hub refuses keeps none of
-    the others back; the exit code is 3 then.
+    A copy has the original manifest; the original job's result does not matter and stays. You cannot
+    resubmit a job if you may not see its environment variables. A copy waits for the jobs that the original
+    still waits for, and for those of --after. A rejected copy does not stop the others; the exit code is
+    then 3.
     """
     if new and len(names) > 1:
-        raise click.UsageError("--name names one copy; several get names of their own.")
+        raise click.UsageError("--name names one copy; with several jobs, leave it out.")
     wanted = [full_name(each, namespace) for each in names]
     if dry_run:
         how = "json" if output == "json" else "yaml"
@@ -80,35 +80,35 @@ def resubmit(
 
 
 def _copy(hub: Client, name: str, new: str | None, after: str) -> Json:
-    """The copy of one job. Raises NotFound, and Rejected where it can not be the same."""
+    """The copy of one job. Raises NotFound, and Rejected if it cannot be the same."""
     from shared import resubmitted
 
     job = hub.job(name)
     copy = resubmitted.copy_of(job.manifest, new or resubmitted.next_name(job.name))
     copy = waiting_for(resubmitted.waits_for(copy, _still_after(job, after)), after, job.namespace)
     if resubmitted.is_hidden(copy):
-        why = "its environment variables are hidden from you, and a copy would run without them"
+        why = "you may not see its environment variables, and a copy would run without them"
         problem = {"code": "EnvironmentHidden", "detail": f"{job.full_name}: {why}"}
         raise Rejected(403, problem)
     return copy
 
 
 def _still_after(job: WholeJob, asked: str) -> list[str]:
-    """The copy waits for those that the first one still waits for: what has ended is of the past.
+    """Keep only dependencies that the original still waits for; report the others.
 
-    Whom --after names anew is not among those that are left out.
+    Dependencies named again by --after are not reported.
     """
     anew = {each.partition(":")[0].rpartition("/")[2] for each in asked.split(", ")}
     left = [f"{each.name}:{each.condition}" for each in job.after if each.state == "Waiting"]
     past = [e.name for e in job.after if e.state != "Waiting" and e.name not in anew]
     if past:
-        text = f"its copy does not wait for {', '.join(past)}; --after says whom it does"
+        text = f"its copy does not wait for {', '.join(past)}; use --after to add dependencies"
         say(f"{job.full_name}: {text}", err=True)
     return left
 
 
 def _submit(hub: Client, copy: Json, *, may_rename: bool) -> Job:
-    """Submit it, by the next name that is free. Raises Rejected."""
+    """Submit it, with the next free name. Raises Rejected."""
     from shared.resubmitted import next_name
 
     for _ in range(_TRIES - 1 if may_rename else 0):

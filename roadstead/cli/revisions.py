@@ -1,4 +1,4 @@
-"""`roadstead placements history|rollback|bindings`: revisions, going back to one, decisions for clusters."""
+"""`roadstead placements history|rollback|bindings`: revisions, rollback, decisions for clusters."""
 
 import click
 
@@ -34,7 +34,7 @@ def _field(each: ChangedField) -> str:
 
 
 def _told(changes: RevisionChanges | None, most: int) -> list[str]:
-    """What changed, object by object."""
+    """Format the changes, object by object."""
     if changes is None:
         return []
     lines = [f"+ {_resource(each)}" for each in changes.added]
@@ -66,44 +66,45 @@ _REVISIONS = [
 @click.command("history")
 @click.argument("name")
 @click.option(
-    "--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="At most so many."
+    "--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number."
 )
 @output_option
 @click.pass_context
 def history(ctx: click.Context, name: str, limit: int, output: str) -> None:
-    """List the revisions of what a placement selects.
+    """List the revisions of a placement's objects.
 
-    Newest first, each with what changed since the one before (+ added, - removed, ~ changed) and the
-    clusters that have it. NAME is that of a ClusterResourcePlacement, or namespace/name of a
-    ResourcePlacement.
+    Newest first, each with its changes (+ added, - removed, ~ changed) and the clusters that have it. NAME
+    is that of a ClusterResourcePlacement, or namespace/name of a ResourcePlacement.
     """
     with client(ctx) as hub:
         show_list(
             lambda: hub.revisions(name, limit=limit),
             _REVISIONS,
             output,
-            empty="Nothing of it was selected yet.",
+            empty="The placement has no revisions yet.",
         )
 
 
 @click.command("rollback")
 @click.argument("name")
-@click.option("--to", type=click.IntRange(0), metavar="INDEX", help="The revision to go back to.")
-@click.option("--release", is_flag=True, help="Let the newest revision roll out again.")
-@click.option("--dry-run", is_flag=True, help="Only show what it does.")
+@click.option(
+    "--to", type=click.IntRange(0), metavar="INDEX", help="The revision to roll back to."
+)
+@click.option("--release", is_flag=True, help="Roll the newest revision out again.")
+@click.option("--dry-run", is_flag=True, help="Only preview the effect.")
 @answer_option
 @click.pass_context
 def rollback(
     ctx: click.Context, name: str, to: int | None, release: bool, dry_run: bool, output: str
 ) -> None:
-    """Give a placement's clusters an older revision.
+    """Roll a placement back to an older revision.
 
-    They get it as any change, by the placement's strategy, and keep it until what is selected changes or
-    until --release. Jobs stay what they were. NAME is that of a ClusterResourcePlacement, or namespace/name
-    of a ResourcePlacement.
+    It rolls out like any change, by the placement's strategy, and stays until the selected objects change
+    or you use --release. Jobs are not affected. NAME is that of a ClusterResourcePlacement, or
+    namespace/name of a ResourcePlacement.
     """
     if (to is None) == (not release):
-        raise click.UsageError("give --to INDEX, or --release")
+        raise click.UsageError("use --to INDEX, or --release")
     with client(ctx) as hub:
         if to is None:
             done = hub.release_rollback(name, dry_run=dry_run)
@@ -127,7 +128,7 @@ def _done(done: RolledBack) -> str:
     if done.clusters:
         lines += ["", *indented(done.clusters, _ROLLED)]
     if not done.carried_out and done.from_index != done.to_index:
-        lines += ["", "Nothing has changed yet: that is what it would do."]
+        lines += ["", "Preview only: nothing has changed."]
     return "\n".join(lines)
 
 
@@ -156,7 +157,7 @@ def bindings(ctx: click.Context, name: str, output: str) -> None:
             lambda: hub.bindings(placement=name),
             _BINDINGS,
             output,
-            empty="It has chosen no cluster.",
+            empty="The placement has picked no cluster.",
         )
 
 
@@ -190,21 +191,21 @@ WORKS = [
 
 @click.group()
 def works() -> None:
-    """Works: what each cluster is given, and how it stands there."""
+    """Show works: the desired objects of each cluster and their states."""
 
 
 works.add_command(
     list_verb(
         Client.works,
         WORKS,
-        does="List what clusters are given, and how it stands there.",
-        empty="No cluster is given anything.",
-        no_match="Nothing of that kind.",
+        does="List the desired objects of clusters, and their states.",
+        empty="No cluster has desired objects.",
+        no_match="No works match.",
         options=(
-            click.option("--cluster", default="", help="Of this cluster."),
-            click.option("--placement", default="", metavar="NAME", help="Of this placement."),
+            click.option("--cluster", default="", help="Only this cluster."),
+            click.option("--placement", default="", metavar="NAME", help="Only this placement."),
             click.option(
-                "--failed", is_flag=True, help="What is refused, missing or unavailable."
+                "--failed", is_flag=True, help="Only rejected, missing or unavailable ones."
             ),
         ),
     )

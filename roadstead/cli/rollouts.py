@@ -1,4 +1,4 @@
-"""`roadstead rollouts`: staged update runs, stage by stage, and what to do about them."""
+"""`roadstead rollouts`: staged update runs, stage by stage, and actions on them."""
 
 import click
 
@@ -35,7 +35,7 @@ _VERSIONS = [
 
 
 def _short(reason: str) -> str:
-    """A reason without the words that all of its kind begin with."""
+    """Remove the common prefix of a reason."""
     for prefix in ("UpdateRun", "StageUpdating", "ClusterUpdating"):
         reason = reason.removeprefix(prefix)
     return reason
@@ -43,7 +43,7 @@ def _short(reason: str) -> str:
 
 @click.group()
 def rollouts() -> None:
-    """Rollouts: staged update runs, and placements whose change is on its way.
+    """Manage rollouts: staged update runs, and placements that are rolling out.
 
     NAME is that of a ClusterStagedUpdateRun, or namespace/name of a StagedUpdateRun; `show` takes a
     placement too.
@@ -67,7 +67,7 @@ def _as_text(found: Rollout) -> str:
 
 
 def _stage(stage: RolloutStage) -> list[str]:
-    name = "last stage: take back" if "/" in stage.name else f"stage {stage.name}"
+    name = "last stage: withdraw" if "/" in stage.name else f"stage {stage.name}"
     if "/" in stage.name and not stage.clusters:
         return []
     lines = ["", f"  {name}: {_short(stage.reason)}"]
@@ -84,11 +84,11 @@ def _stage(stage: RolloutStage) -> list[str]:
 
 
 def _what_next(found: Rollout) -> list[str]:
-    """The commands that help now, each on a line to copy; none where nothing waits for a person."""
+    """The commands to run next, each on a line to copy; none if no action is needed."""
     name = found.full_name
     resume = f"roadstead rollouts resume {name}"
-    go_on = f"go on: {resume}"
-    go_back = f"go back: roadstead rollouts rollback {name}"
+    go_on = f"resume: {resume}"
+    go_back = f"roll back: roadstead rollouts rollback {name}"
     if not found.is_run or found.reason in _OVER:
         return []
     if found.stopped_by_itself:
@@ -102,7 +102,7 @@ def _what_next(found: Rollout) -> list[str]:
     if found.state == "Initialize":
         return [f"begin: {resume}"]
     if found.state == "Stop":
-        return [f"go on: {resume}"]
+        return [f"resume: {resume}"]
     return [go_back] if found.reason == "UpdateRunStuck" else []
 
 
@@ -110,10 +110,9 @@ rollouts.add_command(
     list_verb(
         Client.rollouts,
         COLUMNS,
-        does="""List runs, and placements that roll out now.
+        does="""List runs, and placements that are rolling out.
 
-        Staged update runs that are over come last. A placement is listed while some cluster waits for
-        its turn.
+        Finished staged update runs come last. A placement is listed while a cluster waits for its turn.
         """,
         empty="No rollouts.",
     )
@@ -133,12 +132,14 @@ rollouts.add_command(
 
 @rollouts.command("approve")
 @click.argument("name")
-@click.option("--stage", default="", metavar="STAGE", help="Where several requests stand open.")
+@click.option(
+    "--stage", default="", metavar="STAGE", help="The stage, if several requests are open."
+)
 @click.option("--when", type=click.Choice(["before", "after"]), help="Before or after that stage.")
 @answer_option
 @click.pass_context
 def approve(ctx: click.Context, name: str, stage: str, when: str | None, output: str) -> None:
-    """Approve what a run waits for."""
+    """Approve a run's open request."""
     with client(ctx) as hub:
         show_one(hub.approve_rollout(name, stage=stage, when=when or ""), output, _as_text)
 
@@ -148,7 +149,7 @@ def approve(ctx: click.Context, name: str, stage: str, when: str | None, output:
 @answer_option
 @click.pass_context
 def stop(ctx: click.Context, name: str, output: str) -> None:
-    """Begin no further cluster; those under way are seen through."""
+    """Stop a run: clusters in progress finish."""
     with client(ctx) as hub:
         show_one(hub.stop_rollout(name), output, _as_text)
 
@@ -158,7 +159,7 @@ def stop(ctx: click.Context, name: str, output: str) -> None:
 @answer_option
 @click.pass_context
 def resume(ctx: click.Context, name: str, output: str) -> None:
-    """Let a run begin, or go on, also after it stopped by itself."""
+    """Start or resume a run, also after the hub stopped it."""
     with client(ctx) as hub:
         show_one(hub.resume_rollout(name), output, _as_text)
 
@@ -169,10 +170,10 @@ def resume(ctx: click.Context, name: str, output: str) -> None:
 @answer_option
 @click.pass_context
 def rollback(ctx: click.Context, name: str, version: str, output: str) -> None:
-    """Go back by a new run with an older version.
+    """Roll back with a new run of an older version.
 
-    It takes over from run NAME. Without --to it is what the run before brought, else the version
-    before this run's.
+    The new run replaces run NAME. Without --to it rolls out the version of the previous run, or else the
+    version before this run's.
     """
     with client(ctx) as hub:
         show_one(hub.roll_back_run(name, version=version), output, _as_text)

@@ -1,74 +1,78 @@
 """The `roadstead` command: options every verb shares, and verbs loaded only when they are called.
 
-Exit codes, for scripts: 0 done; 1 a job that was waited for did not succeed; 2 wrong usage;
-3 the hub refused, or has no such thing; 4 no or wrong credential; 5 no hub answers; 6 the wait was
-too long; 130 Ctrl-C. They belong to the errors of `roadstead.errors`.
+Exit codes, for scripts: 0 success; 1 a job did not succeed; 2 wrong usage; 3 the hub rejected the request,
+or has no such object; 4 missing or wrong credential; 5 no hub answers; 6 timed out waiting; 130 Ctrl-C. The
+errors of `roadstead.errors` define them.
 """
 
 import importlib
+import io
 import os
 import sys
 from typing import Any
 
 import click
 
+from roadstead.cli.visible import say
 from roadstead.errors import RoadsteadError
 
 # verb → (module of roadstead.cli, its click command, one line of help)
 VERBS: dict[str, tuple[str, str, str]] = {
-    "access": ("access", "access", "Who has which role where: list, bind, unbind."),
+    "access": ("access", "access", "Role bindings: list, bind, unbind."),
     "admin": ("admin.verbs", "admin", "The hub's store: schema, backups, health."),
     "apply": ("apply", "apply", "Apply manifests of any kind, as kubectl would."),
-    "audit": ("access", "audit", "Who did what: list, by user, verb, kind, time."),
-    "auth": ("access", "auth", "What you may do: can-i."),
-    "checks": ("checks", "checks", "Admission checks: who waits for an answer; answer."),
+    "audit": ("access", "audit", "Audit of changes: list, by user, verb, kind, time."),
+    "auth": ("access", "auth", "Your rights: can-i."),
+    "checks": ("checks", "checks", "Admission checks: list open ones; answer."),
     "clusters": ("clusters", "clusters", "Member clusters: list, show, add, cordon, remove."),
-    "context": ("contexts", "context", "Hubs that you have logged in to: list, use, forget."),
-    "delete": ("delete", "delete", "Delete objects of any kind, by name or by their manifests."),
+    "context": ("contexts", "context", "Saved logins: list, use, remove."),
+    "cronjobs": ("cron_jobs", "cron_jobs", "CronJobs: list, suspend, resume."),
+    "delete": ("delete", "delete", "Delete objects of any kind, by name or from manifests."),
     "demo": ("demo", "demo", "Start a fleet on this machine and run the guide's jobs on it."),
-    "diff": ("diff", "diff", "What applying manifests would change."),
-    "drift": ("drift", "drift", "Objects that no longer are as the hub wants them."),
-    "events": ("events", "events", "What happened lately, in the whole fleet or to one job."),
-    "explain": ("explain", "explain", "Where a job is and why it waits or went there."),
-    "export": ("export", "export", "Manifests of what the hub holds, to apply or simulate."),
-    "get": ("get", "get", "Objects of any kind, as a table or as they are."),
+    "diff": ("diff", "diff", "Show what applying manifests would change."),
+    "drift": ("drift", "drift", "Drift: list, accept, restore, ignore."),
+    "events": ("events", "events", "Recent events of the whole fleet or of one job."),
+    "explain": ("explain", "explain", "Explain where a job is and why it waits or runs there."),
+    "export": ("export", "export", "Print the hub's objects as manifests, to apply or simulate."),
+    "get": ("get", "get", "Show objects of any kind, as a table or as manifests."),
     "hand-over": ("hand_over", "hand_over", "Hand an object over, from kubectl to REST or back."),
     "hub-cluster": ("hub_cluster", "hub_cluster", "The bridge to the hub cluster: show, resume."),
     "jobs": ("jobs", "jobs", "Jobs: list, show, pods, wait, resubmit, cancel, delete."),
-    "logs": ("logs", "logs", "What the pods of a job write, wherever it runs."),
-    "plan": ("plan", "plan", "Where manifests would go, were they applied now."),
-    "login": ("login", "login", "Keep a hub's address and your token for it."),
-    "logout": ("by_device", "logout", "Forget a hub; end what its provider gave you."),
+    "logs": ("logs", "logs", "Show the output of a job's pods, wherever it runs."),
+    "plan": ("plan", "plan", "Preview where manifests would go if applied now."),
+    "kinds": ("work_kinds", "kinds", "Kinds of work: those built in, and checks of others."),
+    "login": ("login", "login", "Save a hub's address and your token for it."),
+    "logout": ("by_device", "logout", "Remove a saved login; revoke its provider's token."),
     "placements": (
         "placements",
         "placements",
         "Placements: list, show, roll back, rebalance, evict.",
     ),
-    "queues": ("queues", "queues", "Queues: quota, usage, who waits; stop, resume, set."),
-    "restored": ("restored", "restored", "Whether the hub's store went back, and how to go on."),
+    "queues": ("queues", "queues", "Queues: quota, usage, waiting jobs; stop, resume, set."),
+    "restored": ("restored", "restored", "Show whether the hub's store was rolled back; resume."),
     "rollouts": ("rollouts", "rollouts", "Staged rollouts: show, approve, stop, roll back."),
     "run": ("run.verb", "run", "Run a command as a Job."),
-    "simulate": ("simulate", "simulate", "What the scheduler would decide, from files alone."),
+    "simulate": ("simulate", "simulate", "Simulate the scheduler on files."),
     "submit": ("submit", "submit", "Submit a Job, and wait for it if you like."),
     "tokens": ("tokens", "tokens", "Tokens of people: list, issue, revoke."),
-    "top": ("top", "top", "Clusters, queues, what runs and waits, on one screen."),
+    "top": ("top", "top", "Show clusters, queues and jobs on one screen."),
     "up": ("up", "up", "Run a hub with simulated clusters and their agents, here."),
-    "whoami": ("access", "whoami", "Who you are to the hub, and which roles you have."),
-    "works": ("revisions", "works", "Works: what each cluster is given, and how it stands there."),
-    "workloads": ("workloads", "workloads", "Jobs and what others run, as Kueue shows them."),
+    "whoami": ("access", "whoami", "Show your name and roles at the hub."),
+    "works": ("revisions", "works", "Works: desired objects of each cluster, and their states."),
+    "workloads": ("workloads", "workloads", "Workloads, as Kueue shows them."),
 }
 # Verbs that need more than the SDK, and the extra of pyproject.toml that brings it.
 _NAMES = ("roadstead", "kubectl roadstead")
-EXTRAS = {"admin": "hub", "demo": "all", "simulate": "hub", "up": "all"}
+EXTRAS = {"admin": "hub", "demo": "all", "kinds": "hub", "simulate": "hub", "up": "all"}
 
 
 def _asked_by(program: str) -> str:
-    """The variable that a shell sets which asks what may come next."""
+    """The variable that a shell sets to ask for completions."""
     return f"_{program.replace(' ', '_')}_complete".upper()
 
 
 class _NotInstalled(RoadsteadError):
-    """A verb's packages are not installed; the message says how they are."""
+    """A verb's packages are not installed; the message says how to install them."""
 
     exit_code = 2
 
@@ -127,7 +131,7 @@ class _Verbs(click.Group):
 @click.option("--server", metavar="URL", help="Address of the hub [ROADSTEAD_SERVER].")
 @click.option("--token", metavar="TOKEN", help="Bearer token [ROADSTEAD_TOKEN].")
 @click.option("--ca", metavar="FILE", help="CA of the hub's certificate [ROADSTEAD_CA].")
-@click.option("--context", metavar="NAME", help="A hub logged in to [ROADSTEAD_CONTEXT].")
+@click.option("--context", metavar="NAME", help="A saved login [ROADSTEAD_CONTEXT].")
 @click.version_option(package_name="roadstead", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(
@@ -139,12 +143,12 @@ def cli(
 ) -> None:
     """Sends batch jobs to whichever of your Kubernetes clusters can run them.
 
-    Without --server, --token and --context, the hub that you have logged in to is used (`roadstead
-    login`), else the address and the credential that `roadstead up` left in its data folder
-    (ROADSTEAD_DATA, which goes before a login, else ~/.roadstead).
+    Without --server, --token and --context, the command uses the saved login (`roadstead login`), else the
+    address and the credential that `roadstead up` left in its data folder (ROADSTEAD_DATA, which overrides
+    a login, else ~/.roadstead).
 
-    Exit codes: 0 done, 1 a job failed, 2 wrong usage, 3 refused or not found, 4 not allowed, 5 no
-    hub answers, 6 timed out waiting, 130 Ctrl-C.
+    Exit codes: 0 success, 1 a job failed, 2 wrong usage, 3 rejected or not found, 4 not allowed, 5 no hub
+    answers, 6 timed out waiting, 130 Ctrl-C.
     """
     ctx.obj = {"server": server, "token": token, "ca": ca, "context": context}
 
@@ -161,14 +165,16 @@ def main(args: list[str] | None = None, *, program: str = "roadstead") -> None:
             args=args, prog_name=program, complete_var=_asked_by(program), standalone_mode=False
         )
     except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        say("interrupted", err=True)
         sys.exit(130)
     except click.ClickException as failure:
-        failure.show()
+        told = io.StringIO()
+        failure.show(told)
+        say(told.getvalue(), err=True, nl=False)
         sys.exit(failure.exit_code)
     except RoadsteadError as failure:
         from roadstead.cli.messages import sentence
 
-        click.echo(sentence(failure), err=True)
+        say(sentence(failure), err=True)
         sys.exit(failure.exit_code)
     sys.exit(answer if isinstance(answer, int) else 0)

@@ -1,6 +1,6 @@
 """`roadstead simulate`: what the scheduler would decide, offline, from manifests alone.
 
-The one verb that loads the hub's pure engine instead of asking a hub.
+The only verb that loads the hub's pure engine instead of calling a hub.
 """
 
 import json
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from roadstead.cli.visible import say
 
 _FILES = click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -22,19 +24,19 @@ _FILES_OR_INPUT = click.argument(
 _SETTINGS = click.option(
     "--settings",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="What of scheduling is configuration (fairSharing, partialAdmission …); absent is off.",
+    help="Scheduling settings (fairSharing, partialAdmission …); absent is off.",
 )
 
 
 class _Unreadable(click.ClickException):
-    """An input that can not be used: which file, document and field, and why."""
+    """Invalid input: the file, document and field, and the reason."""
 
     exit_code = 2
 
 
 @click.group()
 def simulate() -> None:
-    """Play the scheduler on files: no hub, no cluster."""
+    """Simulate the scheduler on files: no hub, no cluster."""
     from shared.collector import spare_the_collector
 
     spare_the_collector()
@@ -42,26 +44,28 @@ def simulate() -> None:
 
 @simulate.command()
 @_FILES
-@click.option("--now", required=True, metavar="RFC3339", help="The instant that is decided at.")
+@click.option(
+    "--now", required=True, metavar="RFC3339", help="The current time of the simulation."
+)
 @click.option(
     "--rounds",
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
     metavar="N",
-    help="Rounds to play: in each, one workload of every ClusterQueue has its turn.",
+    help="Number of rounds: each considers one workload of every ClusterQueue.",
 )
 @_SETTINGS
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
 def cycle(
     files: tuple[Path, ...], now: str, rounds: int, settings: Path | None, output: str
 ) -> None:
-    """Decide once: who is admitted, who preempts whom, who waits and why."""
+    """Run one scheduling cycle: admissions, preemptions, and waiting workloads with reasons."""
     from hub.offline.reports import decisions
 
     described = _scene(files, settings, _instant(now))
     decided = decisions.cycle_report(described, rounds)
-    click.echo(json.dumps(decided, indent=2) if output == "json" else _tables(decided))
+    say(json.dumps(decided, indent=2) if output == "json" else _tables(decided))
 
 
 @simulate.command()
@@ -80,8 +84,12 @@ def cycle(
     metavar="RFC3339",
     help="When the load starts.",
 )
-@click.option("--until", metavar="DURATION", help="Stop then (90s, 4h); else when all is done.")
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page too.")
+@click.option(
+    "--until", metavar="DURATION", help="Stop at this time (90s, 4h) [default: when all is done]."
+)
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write an HTML page."
+)
 @click.option("-o", "--output", type=click.Choice(["table", "json", "html"]), default="table")
 def run(
     files: tuple[Path, ...],
@@ -92,7 +100,7 @@ def run(
     html: Path | None,
     output: str,
 ) -> None:
-    """Play a load in virtual time: how long each class waits, what is used, who is preempted."""
+    """Simulate a load in virtual time: waiting times per class, usage, preemptions."""
     from hub.offline.inputs import documents
     from hub.offline.loads import generator
     from hub.offline.play import timeline
@@ -115,16 +123,18 @@ def run(
     if html is not None:
         html.write_text(drawn, encoding="utf-8")
     texts = {"json": lambda: json.dumps(told, indent=2), "html": lambda: drawn}
-    click.echo(texts[output]() if output in texts else _figures(told))
+    say(texts[output]() if output in texts else _figures(told))
 
 
 @simulate.command()
 @_FILES_OR_INPUT
-@click.option("--now", metavar="RFC3339", help="The instant; else that of the newest heartbeat.")
-@click.option("--compatible", is_flag=True, help="Scores, order and ties exactly as KubeFleet's.")
+@click.option(
+    "--now", metavar="RFC3339", help="The current time [default: that of the newest heartbeat]."
+)
+@click.option("--compatible", is_flag=True, help="Use exactly KubeFleet's scores, order and ties.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
 def place(files: tuple[Path, ...], now: str | None, compatible: bool, output: str) -> None:
-    """Where placements would go: every cluster's scores, or why it may not. FILE '-': standard input."""
+    """Show where placements would go: every cluster's scores, or its rejection. FILE '-': standard input."""
     from hub.offline.inputs import documents, placements
     from hub.offline.reports import places
 
@@ -134,9 +144,26 @@ def place(files: tuple[Path, ...], now: str | None, compatible: bool, output: st
     except documents.Unreadable as fault:
         raise _Unreadable(str(fault)) from None
     for warning in places.warnings(scene):
-        click.echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}", err=True)
     told = places.place_report(scene, compatible=compatible)
-    click.echo(json.dumps(told, indent=2) if output == "json" else _places(told))
+    say(json.dumps(told, indent=2) if output == "json" else _places(told))
+
+
+@simulate.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--kinds", multiple=True, metavar="FILE", help="Definitions of more kinds (Karta).")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
+def podsets(files: tuple[str, ...], kinds: tuple[str, ...], output: str) -> None:
+    """Show what objects would reserve: pod sets, priority, or why they are refused. '-': standard input."""
+    from roadstead.cli.kind_files import divide, kind_reader, objects_table, read_documents
+    from shared.workkinds.catalog import builtin_catalog
+    from shared.workkinds.report import report
+
+    given = read_documents(files)
+    definitions, objects = divide([*(read_documents(kinds) if kinds else ()), *given])
+    with kind_reader(builtin_catalog().with_added(definitions)) as reader:
+        told = report(reader.read_all(objects))
+    say(json.dumps(told, indent=2) if output == "json" else objects_table(told))
 
 
 def _places(told: dict[str, Any]) -> str:
@@ -171,7 +198,7 @@ def _scene(
     except documents.Unreadable as fault:
         raise _Unreadable(str(fault)) from None
     for key in given.unknown:
-        click.echo(f"warning: {settings}: setting {key} is not known and has no effect", err=True)
+        say(f"warning: {settings}: setting {key} is unknown and has no effect", err=True)
     return described
 
 
@@ -182,7 +209,7 @@ def _instant(now: str) -> int:
         return documents.read_instant(now)
     except ValueError:
         raise click.UsageError(
-            f"--now {now}: no RFC 3339 time, such as 2026-01-31T12:00:00Z."
+            f"--now {now}: not an RFC 3339 time, such as 2026-01-31T12:00:00Z."
         ) from None
 
 
@@ -194,7 +221,7 @@ def _microseconds(duration: str | None) -> int | None:
     try:
         return round(seconds(duration) * 1e6)
     except ValueError:
-        raise click.UsageError(f"--until {duration}: no duration, such as 90s or 4h.") from None
+        raise click.UsageError(f"--until {duration}: not a duration, such as 90s or 4h.") from None
 
 
 def _figures(told: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""What the demo does on its fleet, and how it tells of it.
+"""The demo's actions on its fleet, and their output.
 
-Everything goes the way a user's would: the manifests are applied through the Kubernetes API of the
-hub cluster, wait in their queues, are placed, run on simulated members, and are shown as it happens.
+It acts as a user would: it applies the manifests through the Kubernetes API of the hub cluster; they wait
+in their queues, are placed, run on simulated members, and are shown as it happens.
 """
 
 import asyncio
@@ -10,11 +10,11 @@ import shutil
 import sysconfig
 from pathlib import Path
 
-import click
 import yaml
 
 from roadstead.cli.fleet import Fleet
 from roadstead.cli.tables import Column, table, wrapped
+from roadstead.cli.visible import say
 from roadstead.errors import RoadsteadError
 from roadstead.models.explanation import Explanation
 from roadstead.models.jobs import Job, JobState
@@ -47,7 +47,7 @@ def examples() -> Path:
 
 
 class Story:
-    """Runs the guide, the gang and the GPU job; then sums up."""
+    """Runs the guide, the gang and the GPU job; then prints a summary."""
 
     def __init__(self, fleet: Fleet, *, stay: bool) -> None:
         self._fleet = fleet
@@ -59,7 +59,7 @@ class Story:
         self._lines: dict[str, str] = {}
 
     async def run(self, stop: asyncio.Event) -> int:
-        """0 if every job succeeded, else 1. Waits for `stop` before it returns if it is to stay."""
+        """0 if every job succeeded, else 1. Waits for `stop` before it returns if the fleet stays up."""
         self._say(
             f"starting hub, hub cluster, {len(self._fleet.members)} members and their agents"
         )
@@ -69,7 +69,7 @@ class Story:
         jobs = await self._until_ended()
         self._summary(jobs)
         if self._stay:
-            click.echo("\nThe fleet stays up until Ctrl-C.")
+            say("\nThe fleet stays up until Ctrl-C.")
             await stop.wait()
         return 0 if all_succeeded(jobs) else 1
 
@@ -136,24 +136,25 @@ class Story:
             Column("RAN", lambda j: _seconds(j.started_at, j.finished_at)),
         ]
         fleet = self._fleet
-        click.echo("\n" + table(jobs, columns))
+        say("\n" + table(jobs, columns))
         if self._stay:
-            click.echo(
+            say(
                 f"\nLive page        {fleet.server}/\n"
+                f"  its token      {fleet.folder / 'admin.token'}\n"
                 f"API description  {fleet.server}/openapi.json\n"
                 f"Hub cluster      {fleet.hub_kubeconfig}"
             )
-            click.echo("\nNext, in another terminal:")
-            click.echo(next_steps(fleet.folder, fleet.hub_kubeconfig))
+            say("\nNext, in another terminal:")
+            say(next_steps(fleet.folder, fleet.hub_kubeconfig))
 
     def _say(self, text: str) -> None:
         begin = f"{self._clock.monotonic() - self._began:5.1f}s  "
         first, *more = wrapped(text, " " * len(begin))
-        click.echo("\n".join([begin + first[len(begin) :], *more]))
+        say("\n".join([begin + first[len(begin) :], *more]))
 
 
 def next_steps(folder: Path, kubeconfig: Path) -> str:
-    """What to type beside the fleet, in a shell whose PATH is that of this process."""
+    """Commands to try beside the fleet, in a shell with the PATH of this process."""
     begin = f"  export ROADSTEAD_DATA={folder} KUBECONFIG={kubeconfig}\n"
     if shutil.which("roadstead") is None:
         begin += f"  export PATH={sysconfig.get_path('scripts')}:$PATH\n"
@@ -166,14 +167,14 @@ def next_steps(folder: Path, kubeconfig: Path) -> str:
 
 
 def agree(job: Job, told: Explanation) -> bool:
-    """True if a list's row and an explanation, read one after the other, show the job in one state."""
+    """True if a list's row and an explanation, read one after the other, show the same state of the job."""
     return (job.state, job.cluster) == (told.state, told.cluster)
 
 
 def words(job: Job, told: Explanation) -> str:
-    """A job's state, where, and why: the rule that holds it, or the scores that placed it.
+    """A job's state, cluster and reason: the rule that holds it, or the scores that placed it.
 
-    Reason and message are of one reading: the explanation, or of a job that has ended its row.
+    Reason and message are of one reading: the explanation, or for an ended job its row.
     """
     where = f" on {job.cluster}" if job.cluster else ""
     reason = job.reason if job.finished_at else told.reason

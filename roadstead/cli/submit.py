@@ -1,4 +1,4 @@
-"""`roadstead submit`: Jobs, and wait for them."""
+"""`roadstead submit`: submits Jobs, and can wait for them."""
 
 import json
 from collections.abc import Iterator
@@ -11,9 +11,10 @@ from roadstead.cli.manifests import Source, documents, read_sources
 from roadstead.cli.messages import hint_for, refusal
 from roadstead.cli.names import default_namespace
 from roadstead.cli.output import answer_option, client, dump
-from roadstead.cli.progress import progress, say
+from roadstead.cli.progress import progress
 from roadstead.cli.run.array import Array, array, spread
 from roadstead.cli.submitted import print_taken, suggest, wait_all
+from roadstead.cli.visible import say
 from roadstead.client import Client
 from roadstead.errors import JobFailed, Rejected
 from roadstead.media_types import JSON, type_of
@@ -24,19 +25,21 @@ from roadstead.models.jobs import Job, Outcome
 @click.argument("files", metavar="FILE...", nargs=-1)
 @click.option("-f", "--filename", "named", multiple=True, metavar="FILE", help="The same as FILE.")
 @click.option(
-    "--wait", is_flag=True, help="Return when the jobs have ended: 0 if all succeeded, else 1."
+    "--wait",
+    is_flag=True,
+    help="Wait until the jobs have ended: exit code 0 if all succeeded, else 1.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="With --wait: give up waiting after this long, with exit code 6. The jobs go on.",
+    help="With --wait: stop waiting after this long, with exit code 6. The jobs continue.",
 )
 @click.option(
     "--array",
     callback=array,
     metavar="0-N[%AT-ONCE]",
-    help="Make each an array: one Indexed Job with a pod for each number.",
+    help="Turn each into an array: one Indexed Job with a pod for each index.",
 )
 @after_option
 @click.option("--key", metavar="KEY", help="Idempotency key: repeating the command submits once.")
@@ -55,13 +58,13 @@ def submit(
 ) -> int:
     """Submit every Job in each FILE (a folder's manifests; '-' is standard input).
 
-    Prints namespace/name and uid of each. A refused Job does not keep the others back; the command
-    then ends with exit code 3.
+    Prints namespace/name and uid of each. A rejected Job does not stop the others; the command then exits
+    with 3.
     """
     if not files and not named:
         raise click.UsageError("Missing argument 'FILE...'.")
     if timeout is not None and not wait:
-        raise click.UsageError("--timeout goes with --wait.")
+        raise click.UsageError("--timeout needs --wait.")
     given = [one for source in read_sources((*files, *named)) for one in documents(source)]
     if array is not None:
         given = [_as_array(one, array) for one in given]
@@ -97,12 +100,12 @@ def _submit_all(hub: Client, given: list[Source], key: str | None, *, quiet: boo
 
 
 def _outcomes(hub: Client, given: list[Source], key: str | None) -> Iterator[Outcome]:
-    """What became of each: runs of Jobs go many to a request, what is none by itself.
+    """Submit documents: runs of Jobs in batches, anything else alone.
 
-    So the hub says in its own words what is wrong with what can not be read, or is no Job.
+    So the hub's own error explains an unreadable document, or one that is not a Job.
     """
     index = 0
-    for is_job, run in groupby(((source, _job_in(source)) for source in given), _is_job):
+    for is_job, run in groupby(((source, _work_in(source)) for source in given), _is_job):
         sources = list(run)
         if is_job and len(sources) > 1:
             lines = (line for _, line in sources if line is not None)
@@ -125,9 +128,15 @@ def _alone(hub: Client, source: Source, key: str | None) -> Outcome:
 
 
 def _job_in(source: Source) -> bytes | None:
-    """The Job that a document is, as JSON; None for what the hub may have to say something about.
+    """The Job of a document, as JSON; None if it is none."""
+    body = _work_in(source)
+    return body if body is not None and json.loads(body)["kind"] == "Job" else None
 
-    YAML is read as the hub reads it; JSON goes as it stands.
+
+def _work_in(source: Source) -> bytes | None:
+    """The Job, or other work, of a document as JSON; None if the hub should report an error for it.
+
+    YAML is read as the hub reads it; JSON is sent unchanged.
     """
     body = source.body.removeprefix(b"\xef\xbb\xbf")
     if type_of(body) == JSON:
@@ -144,12 +153,16 @@ def _job_in(source: Source) -> bytes | None:
             body = json.dumps(found).encode()
         except (Unreadable, ValueError, RecursionError):
             return None
-    is_job = isinstance(found, dict) and found.get("kind") == "Job"
-    return body if is_job and found.get("apiVersion") == "batch/v1" else None
+    from shared.kinds.dispatched import is_work
+
+    is_job = isinstance(found, dict) and (
+        (found.get("apiVersion"), found.get("kind")) == ("batch/v1", "Job") or is_work(found)
+    )
+    return body if is_job else None
 
 
 def _as_array(source: Source, wanted: Array) -> Source:
-    """A Job as an array of it; what is none stays as it is, for the hub to say so."""
+    """Turn a Job into an array; other documents stay unchanged, so that the hub rejects them."""
     body = _job_in(source)
     if body is None:
         return source
@@ -157,7 +170,7 @@ def _as_array(source: Source, wanted: Array) -> Source:
 
 
 def _after(source: Source, after: str) -> Source:
-    """A Job that waits for others; what is none stays as it is."""
+    """Add dependencies to a Job; other documents stay unchanged."""
     body = _job_in(source)
     if body is None:
         return source
@@ -167,7 +180,7 @@ def _after(source: Source, after: str) -> Source:
 
 
 def _within(source: Source, namespace: str) -> Source:
-    """A Job that names no namespace in the one that is set; anything else as it is."""
+    """Set the default namespace in a Job without one; other documents stay unchanged."""
     body = _job_in(source)
     found = json.loads(body) if body is not None else {}
     metadata = found.get("metadata")

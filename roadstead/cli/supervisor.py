@@ -1,9 +1,9 @@
-"""Starts the processes of a local fleet, keeps them alive, and ends them with itself.
+"""Starts the processes of a local fleet, restarts them, and ends them with itself.
 
 Each child has its pid in `pids/<name>`, its output in `logs/<name>.log`, and the command that starts the
-same by hand in `commands.json`: `ps` shows that of the template which it is a fork of. One that dies is
-started again after a second. A child is told to die with its parent, so that even kill -9 leaves none behind;
-those that are still on their way out when a supervisor starts on the same folder are waited for.
+same by hand in `commands.json`: `ps` shows the command of the template that it is a fork of. A dead child
+is restarted after a second. Children die with their parent, even after kill -9; a supervisor that starts on
+the same folder waits for children of an earlier one that are still ending.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _log = structlog.get_logger(__name__)
 class Child:
     """One process: its name, module and arguments. `rests`: seconds until the next start, by exit code.
 
-    `defaults`: variables of its environment that count unless the supervisor's own environment has them.
+    `defaults`: variables of its environment, unless the supervisor's own environment sets them.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Supervisor:
         self.hopeless = ""  # the child that ends again and again, its exit code and last words
 
     async def open(self) -> None:
-        """Make the folders; wait for children of an earlier supervisor, and forget them."""
+        """Create the folders; wait for children of an earlier supervisor, and remove their pid files."""
         for path in (self._pids, self._logs):
             path.mkdir(parents=True, exist_ok=True)
         deadline = self._clock.monotonic() + STOP_WITHIN_S
@@ -76,20 +76,20 @@ class Supervisor:
             stale.unlink()
 
     async def start(self, child: Child) -> None:
-        """Start a child and keep it alive from now on."""
+        """Start a child and restart it whenever it ends."""
         self._commands[child.name] = [sys.executable, "-m", child.module, *child.arguments]
         (self._folder / "commands.json").write_text(json.dumps(self._commands, indent=1))
         try:
             await self._spawn(child)
         except ChildProcessError as failure:
             self.hopeless = (
-                f"{child.name} can not be started: {failure}\n{self._last_words('template')}"
+                f"{child.name} cannot be started: {failure}\n{self._last_words('template')}"
             )
             return
         self._watchers[child.name] = asyncio.create_task(self._watch(child))
 
     async def end(self, name: str) -> None:
-        """End one child for good; nothing where there is none of that name."""
+        """Stop one child permanently; a no-op for an unknown name."""
         watcher = self._watchers.pop(name, None)
         process = self._processes.pop(name, None)
         if watcher is not None:
@@ -99,11 +99,11 @@ class Supervisor:
             await self._end(name, process, STOP_WITHIN_S)
 
     def log_path(self, name: str) -> Path:
-        """Where a child's output goes."""
+        """The log file of a child."""
         return self._logs / f"{name}.log"
 
     async def stop(self) -> None:
-        """End all children: SIGTERM, and SIGKILL for what is still there after ten seconds."""
+        """Stop all children: SIGTERM, and SIGKILL after ten seconds."""
         self._stopping = True
         for watcher in self._watchers.values():
             watcher.cancel()
@@ -117,7 +117,7 @@ class Supervisor:
             await asyncio.to_thread(self._forks.close)
 
     async def _end(self, name: str, process: Fork, within_s: float) -> None:
-        """SIGTERM, and SIGKILL for what is still there after that time."""
+        """SIGTERM, and SIGKILL after that time."""
         process.send_signal(signal.SIGTERM)
         try:
             await asyncio.wait_for(_ended(process), within_s)
@@ -149,14 +149,14 @@ class Supervisor:
             if self._stopping:
                 return
             self._count(child.name, code)
-            _log.warning("child ended; starting it again", child=child.name, code=code)
+            _log.warning("child ended; restarting it", child=child.name, code=code)
             await self._clock.sleep(child.rests.get(code, RESTART_AFTER_S))
             while True:
                 try:
                     await self._spawn(child)
                     break
                 except OSError as failure:  # out of processes or disk: later there may be some
-                    _log.error("child can not be started", child=child.name, error=str(failure))
+                    _log.error("child cannot be started", child=child.name, error=str(failure))
                     await self._clock.sleep(RESTART_AFTER_S)
 
     def _count(self, name: str, code: int) -> None:
@@ -172,7 +172,9 @@ class Supervisor:
         return f"  {words}\n  The whole log: {path}"
 
     def _living(self, pid_file: Path) -> int | None:
-        """The pid in a file if that process is one of this folder's, not another's since."""
+        """The pid in a file if that process is one of this folder's children, not a later one with the same
+        pid.
+        """
         try:
             pid = int(pid_file.read_text())
             command = Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -1,7 +1,7 @@
-"""Tables: as wide as the terminal, in colour there, and plain and whole in a pipe.
+"""Tables: as wide as the terminal, in colour there; plain and uncut in a pipe.
 
-Where there is a width to keep to, rich wraps, cuts and colours; loading it takes a tenth of a second, and a
-pipe, which wants rows as they are, does without.
+With a width limit, rich wraps, cuts and colours; it takes a tenth of a second to load, so a pipe, which
+needs plain rows, does not use it.
 """
 
 import io
@@ -38,18 +38,29 @@ _STYLE_OF: Final = {word: style for style, words in _STYLES.items() for word in 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its heading, what it shows of a row, and whether only -o wide shows it."""
+    """One column: its heading, its value for a row, and whether only -o wide shows it."""
 
     title: str
     cell: Callable[[Any], Any]
     wide: bool = False
     shrinks: bool = False  # gives way first when the table is wider than the terminal
-    wraps: bool = False  # goes on in the next line rather than being cut
+    wraps: bool = False  # wraps to the next line instead of being cut
     coloured: bool = False  # by the word it shows, on a terminal
+    usual: str | None = None  # shown (without -o wide) only where a row has another value
+
+
+def shown_of(columns: Sequence[Column], rows: Sequence[Any], *, wide: bool) -> list[Column]:
+    """The columns that are shown of these rows."""
+    return [
+        each
+        for each in columns
+        if wide
+        or not (each.wide or (each.usual and all(each.cell(row) == each.usual for row in rows)))
+    ]
 
 
 def table(rows: Sequence[Any], columns: Sequence[Column], *, width: int | None = None) -> str:
-    """A table no wider than `width` (the terminal's, when there is one); what is cut ends in `…`."""
+    """A table no wider than `width` (the terminal's, if there is one); cut values end in `…`."""
     cells = [[_text(column.cell(row)) for column in columns] for row in rows]
     widths = [
         max([len(column.title), *(len(line[i]) for line in cells)])
@@ -73,7 +84,7 @@ def indented(rows: Sequence[Any], columns: Sequence[Column]) -> list[str]:
 
 
 def wrapped(text: str, indent: str, width: int | None = None) -> list[str]:
-    """A sentence as lines that fit the terminal, all but the first indented by two more."""
+    """Wrap a sentence to the terminal, with continuation lines indented by two more."""
     limit = width if width is not None else terminal_width()
     return textwrap.wrap(
         "\n".join(map(visible, text.split("\n"))),
@@ -94,7 +105,7 @@ def terminal_width() -> int:
 
 
 def is_coloured(stream: Any) -> bool:
-    """Whether colour may go there: a terminal that has some, and nobody has set NO_COLOR."""
+    """Return whether colour is allowed: a colour terminal, without NO_COLOR."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
     return bool(stream.isatty()) and not plain
 

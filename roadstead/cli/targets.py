@@ -1,4 +1,4 @@
-"""Objects as manifests name them: kind, namespace, name, and the document itself."""
+"""Objects named in manifests: kind, namespace, name, and the document itself."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from roadstead.cli.names import default_namespace
 
 
 class Target(NamedTuple):
-    """One object that is meant; `place` says where it was named, "" for the command line."""
+    """One object; `place` is where it was named, "" for the command line."""
 
     kind: kinds.Kind
     namespace: str
@@ -26,7 +26,7 @@ class Target(NamedTuple):
 
 
 class Described(NamedTuple):
-    """A document of a file and the object that it describes."""
+    """A document of a file and its object."""
 
     target: Target
     document: dict[str, Any]
@@ -42,14 +42,14 @@ def target(kind: kinds.Kind, name: str, namespace: str | None, place: str = "") 
 
 
 def described(source: Source, namespace: str | None) -> Iterator[Described]:
-    """What the documents of a file describe, in their order. Raises click.UsageError."""
+    """The objects of a file's documents, in order. Raises click.UsageError."""
     import yaml
 
     try:
         documents = list(yaml.safe_load_all(source.body))
     except (yaml.YAMLError, ValueError) as failure:
         told = " ".join(str(failure).split())
-        raise click.UsageError(f"{source.label} can not be read: {told}") from failure
+        raise click.UsageError(f"{source.label} cannot be read: {told}") from failure
     for number, document in enumerate(documents, start=1):
         if document is None:
             continue

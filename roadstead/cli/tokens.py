@@ -1,13 +1,13 @@
-"""`roadstead tokens`: who may come in."""
+"""`roadstead tokens`: tokens of people."""
 
 import click
 
 from roadstead.cli.nouns import list_verb
 from roadstead.cli.output import age, answer_option, client, dump
-from roadstead.cli.progress import say
 from roadstead.cli.tables import Column
-from roadstead.cli.visible import visible
+from roadstead.cli.visible import say, visible
 from roadstead.client import Client
+from roadstead.errors import NotFound
 from roadstead.models.hub import IssuedToken
 
 COLUMNS = [
@@ -22,20 +22,21 @@ _role = click.option(
     type=click.Choice(_ROLES),
     default="viewer",
     show_default=True,
-    help="Viewers look, administrators do everything, users what `roadstead access` lets them.",
+    help="Viewers read, administrators may do everything, users have the rights that `roadstead "
+    "access` grants.",
 )
 
 
 @click.group()
 def tokens() -> None:
-    """Tokens of people. Agents get theirs by joining."""
+    """Manage tokens of people. Agents get theirs by joining."""
 
 
 tokens.add_command(
     list_verb(
         Client.tokens,
         COLUMNS,
-        does="List who holds a token; the tokens themselves are not kept.",
+        does="List holders of tokens, without the tokens.",
         empty="No tokens.",
         may_watch=False,
     )
@@ -50,16 +51,16 @@ tokens.add_command(
     "groups",
     multiple=True,
     metavar="GROUP",
-    help="A group that a user is in; may be given several times.",
+    help="Group of the user; may be given several times.",
 )
 @answer_option
 @click.pass_context
 def issue(ctx: click.Context, name: str, role: str, groups: tuple[str, ...], output: str) -> None:
     """Print a new token for NAME, once.
 
-    An earlier one of the same role and name ends.
+    Revokes an earlier token of the same role and name.
 
-    The token alone goes to standard output, so that it can be redirected to a file.
+    Only the token goes to standard output, so you can redirect it to a file.
     """
     with client(ctx) as hub:
         made = hub.issue_token(name, role, groups)
@@ -73,29 +74,32 @@ def issue(ctx: click.Context, name: str, role: str, groups: tuple[str, ...], out
 
 @tokens.command("revoke")
 @click.argument("name")
-@click.option("--role", type=click.Choice(_ROLES), help="Where NAME has tokens of several roles.")
+@click.option("--role", type=click.Choice(_ROLES), help="The role, if NAME has tokens of several.")
 @click.pass_context
 def revoke(ctx: click.Context, name: str, role: str | None) -> None:
-    """End the token of NAME."""
+    """Revoke the token of NAME."""
     with client(ctx) as hub:
         role = role or _role_of(hub, name)
         hub.revoke_token(name, role)
-    click.echo(f"{role} {name} has no token any more")
+    say(f"{role} {name} has no token now")
 
 
 def _role_of(hub: Client, name: str) -> str:
-    """The role that NAME has a token of. Raises click.UsageError where there are several."""
+    """The role of NAME's token. Raises click.UsageError if there are several, NotFound without one."""
     roles = [each.role for each in hub.tokens() if each.name == name]
     if len(roles) > 1:
         raise click.UsageError(
-            f"{visible(name)} has tokens as {' and '.join(roles)}: say which, by --role."
+            f"{visible(name)} has tokens as {' and '.join(roles)}: choose one with --role."
         )
-    return roles[0] if roles else "viewer"
+    if not roles:
+        detail = f"{visible(name)} has no token: roadstead tokens ls lists them"
+        raise NotFound(404, {"code": "NotFound", "detail": detail})
+    return roles[0]
 
 
 def _show(made: IssuedToken, output: str) -> None:
     if output != "text":
         dump(made.raw, output)
         return
-    click.echo(f"Token of {made.role} {made.name}, shown this once:", err=True)
-    click.echo(made.token)
+    say(f"Token of {made.role} {made.name}, shown only once:", err=True)
+    say(made.token)

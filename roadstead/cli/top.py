@@ -1,4 +1,4 @@
-"""`roadstead top`: clusters, queues, what runs and what waits, on one screen that is brought up to date."""
+"""`roadstead top`: clusters, queues and jobs on one self-refreshing screen."""
 
 import shutil
 import sys
@@ -9,10 +9,12 @@ from typing import Any, Final, TypeVar
 import click
 
 from roadstead.cli.examples import examples
-from roadstead.cli.job_filters import ALL_NAMESPACES, NAMESPACE, matching, namespace_of
+from roadstead.cli.job_filters import NAMESPACE, matching, namespace_of
+from roadstead.cli.names import ALL_NAMESPACES
 from roadstead.cli.output import age, client, terminal
 from roadstead.cli.queues import COLUMNS as QUEUES
 from roadstead.cli.tables import Column, table
+from roadstead.cli.visible import say
 from roadstead.client import Client
 from roadstead.errors import NotAllowed, Unreachable
 from roadstead.models.clusters import Cluster
@@ -28,7 +30,7 @@ _WAITING: Final = (JobState.PENDING, JobState.RESERVED, JobState.PLACED, JobStat
 
 
 def _bar(resource: str) -> Any:
-    """How much of a resource is taken, as a bar and a number; "" where a member has none."""
+    """Format a resource's usage as a bar and a number; "" if a member has none."""
 
     def cell(cluster: Cluster) -> str:
         from shared.errors import Rejected
@@ -77,18 +79,18 @@ _JOBS: Final = [
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often it is brought up to date.",
+    help="Refresh interval.",
 )
-@click.option("--once", is_flag=True, help="Print it once, as it is where no terminal is.")
+@click.option("--once", is_flag=True, help="Print it once, as without a terminal.")
 @click.pass_context
 def top(
     ctx: click.Context, namespace: str | None, all_namespaces: bool, every: float, once: bool
 ) -> None:
-    """Show clusters, queues, what runs and what waits, on one screen until Ctrl-C."""
+    """Show clusters, queues, running and waiting jobs on one screen until Ctrl-C."""
     space = namespace_of(namespace, everywhere=all_namespaces)
     with client(ctx) as hub:
         if once or not sys.stdout.isatty():
-            click.echo(page(hub, space, _MOST_JOBS))
+            say(page(hub, space, _MOST_JOBS))
             return
         try:
             _live(hub, space, every)
@@ -99,14 +101,14 @@ def top(
 def page(hub: Client, namespace: str | None, jobs_at_most: int, width: int | None = None) -> str:
     """The screen, as text: a line of counts and up to four tables.
 
-    Who sees some namespaces alone gets what is there, without clusters and counts of the whole fleet. With
-    `namespace` jobs are those of it, and the counts say that they are of all.
+    A user with a role in some namespaces gets those, without clusters and counts of the whole fleet. With
+    `namespace` the jobs are limited to it, and the counts are labelled as covering all.
     """
     overview, clusters = _of_fleet(hub.overview), _of_fleet(lambda: list(hub.clusters()))
     queues = list(hub.queues())
     running = list(matching(hub, namespace=namespace, state=_RUNNING, limit=jobs_at_most))
     waiting = list(matching(hub, namespace=namespace, state=_WAITING, limit=jobs_at_most))
-    running.sort(key=lambda job: job.state != JobState.UNKNOWN)  # what nobody hears of comes first
+    running.sort(key=lambda job: job.state != JobState.UNKNOWN)  # silent ones come first
     jobs = (
         overview.jobs
         if overview is not None
@@ -133,7 +135,7 @@ def page(hub: Client, namespace: str | None, jobs_at_most: int, width: int | Non
 
 
 def _of_fleet(ask: Callable[[], T]) -> T | None:
-    """What the hub answers; None where it is for those alone who see the whole fleet."""
+    """The hub's answer; None if it needs a role in all namespaces."""
     try:
         return ask()
     except NotAllowed as refused:
@@ -171,6 +173,6 @@ def _live(hub: Client, namespace: str | None, every: float) -> None:
                 shown = Text.from_ansi(page(hub, namespace, room, size.columns))
                 words = Text("")
             except Unreachable as failure:
-                words = Text(f"{failure}; trying again", "red")
+                words = Text(f"{failure}; retrying", "red")
             live.update(Group(words, shown) if words else shown, refresh=True)
             time.sleep(every)

@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from roadstead.cli.visible import say
 from roadstead.context import default_data_dir
 
 _DEFAULT_ADDRESS: Final = ("127.0.0.1", 8080)
@@ -29,13 +30,14 @@ def listen_address(text: str) -> tuple[str, int]:
 @click.option(
     "--listen",
     metavar="HOST:PORT",
-    help="Where the hub listens; port 0 takes and keeps a free one [as on this folder before, else "
-    "127.0.0.1:8080].",
+    help="Listening address of the hub; port 0 picks and keeps a free one [default: as on this folder "
+    "before, else 127.0.0.1:8080].",
 )
 @click.option(
     "--members",
     metavar="N|FILE",
-    help="How many simulated clusters, or a file that describes them [those of this folder, else 3].",
+    help="Number of simulated clusters, or a file that describes them [default: those of this folder, "
+    "else 3].",
 )
 @click.option(
     "--pack", is_flag=True, help="All simulators and agents in one process, for large fleets."
@@ -44,14 +46,14 @@ def listen_address(text: str) -> tuple[str, int]:
     "--database",
     metavar="URL",
     envvar="ROADSTEAD_DATABASE",
-    help="postgresql://USER@HOST/NAME instead of a file of SQLite's [ROADSTEAD_DATABASE].",
+    help="postgresql://USER@HOST/NAME instead of an SQLite file [ROADSTEAD_DATABASE].",
 )
 @click.option(
     "--replicas",
     default=1,
     show_default=True,
     type=click.IntRange(1, 9),
-    help="How many hubs; more than one need --database.",
+    help="Number of hubs; more than one needs --database.",
 )
 def up(
     data: Path | None,
@@ -63,14 +65,14 @@ def up(
 ) -> None:
     """Run a whole fleet here until Ctrl-C.
 
-    Prints `ready http://HOST:PORT` when everything answers. Started again on the same folder, it
-    goes on where it stopped: with the same members, on the same ports.
+    Prints `ready http://HOST:PORT` when everything answers. Restarted on the same folder, it resumes with
+    the same members, on the same ports.
     """
     address = listen_address(listen) if listen else None
     if replicas > 1 and not database:
         raise click.UsageError(
-            "--replicas: several hubs share a database of PostgreSQL; name it with "
-            "--database postgresql://USER@HOST/NAME."
+            "--replicas: several hubs share a PostgreSQL database; name it with --database "
+            "postgresql://USER@HOST/NAME."
         )
     folder = data or default_data_dir()
     from roadstead.cli import last_start
@@ -88,7 +90,7 @@ def up(
         described = last.members or read_members(_DEFAULT_MEMBERS)
     left = sorted(set(last.names) - {each.name for each in described})
     if left:
-        click.echo(
+        say(
             f"not started: {', '.join(left)}, which were members on this folder; "
             "take them out with: roadstead clusters rm NAME",
             err=True,
@@ -107,6 +109,7 @@ def up(
     )
 
     def ready() -> None:
-        click.echo(f"ready {fleet.server}")
+        say(f"ready {fleet.server}")
+        say(f"the page asks for the token in {folder / 'admin.token'}", err=True)
 
     run_until_signal(fleet, ready)

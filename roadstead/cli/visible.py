@@ -1,29 +1,38 @@
-"""Text of others on a terminal: what would steer it is shown, and does nothing."""
+"""Escapes control sequences in foreign text for a terminal."""
 
 import functools
 import json
 import re
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
+import click
+
 _TAB = 9
 _DELETE = 127
-_OF_PAGES: Final = re.compile(r"(\x1b\[[0-9;]*m|\n)")  # colours and ends of lines, which we write
+# Colours and ends of lines, which we write; no other style, for one of them hides text.
+_OF_PAGES: Final = re.compile(r"(\x1b\[(?:[0-4]|3[0-7]|9[0-7])?m|\n)")
 
 
 def visible(text: str) -> str:
-    """`text` with every control and formatting character written out: `^[` for ESC, else its number."""
+    """`text` with every control and formatting character escaped: `^[` for ESC, else its number."""
     return text if text.isprintable() else "".join(_shown(each) for each in text)
 
 
 def visible_page(text: str) -> str:
-    """Lines with colours, such as we draw; every other control is written out."""
+    """Lines with our own colours; every other control character is escaped."""
     parts = _OF_PAGES.split(text)
     return "".join(each if place % 2 else visible(each) for place, each in enumerate(parts))
 
 
+def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print text, also while progress is shown; what would affect a terminal is escaped, but our colours."""
+    click.echo(visible_page(str(text)), file=sys.stderr if err else sys.stdout, nl=nl)
+
+
 def visible_json(text: str) -> str:
-    """JSON that says the same, with nothing in it that would steer a terminal."""
+    """Equivalent JSON without control characters that would affect a terminal."""
     if text.replace("\n", "").isprintable():
         return text
     return "".join(
@@ -32,7 +41,7 @@ def visible_json(text: str) -> str:
 
 
 def visible_yaml(value: Any, *, sort_keys: bool = False) -> str:
-    """YAML that says the same, with nothing in it that would steer a terminal: escaped as YAML escapes."""
+    """Equivalent YAML without control characters that would affect a terminal, in YAML escapes."""
     text = _to_yaml()(value, sort_keys)
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
@@ -47,8 +56,10 @@ def _to_yaml() -> Callable[[Any, bool], str]:
     """Writes YAML in which texts with control and formatting characters are in double quotes."""
     import yaml  # tens of milliseconds, which other commands do without
 
-    class Dumper(yaml.SafeDumper):
-        """As PyYAML's own, but for such texts."""
+    from shared.yaml_quoting import quoting
+
+    class Dumper(quoting(yaml.SafeDumper)):  # type: ignore[misc]  # a class made at run time
+        """As PyYAML's own, except for such texts."""
 
     def represented(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
         plain = text.replace("\n", "").replace("\t", "").isprintable()
@@ -63,7 +74,7 @@ def _to_yaml() -> Callable[[Any, bool], str]:
 
 
 def _escaped(character: str) -> str:
-    """As it is written in double quotes of YAML."""
+    """Write it in YAML double quotes."""
     code = ord(character)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 

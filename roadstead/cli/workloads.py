@@ -1,4 +1,4 @@
-"""`roadstead workloads`: what waits and runs, as Kueue shows it."""
+"""`roadstead workloads`: waiting and running Workloads, as Kueue shows them."""
 
 import click
 
@@ -33,7 +33,7 @@ COLUMNS = [
 
 @click.group()
 def workloads() -> None:
-    """Workloads: jobs, and what others run, with Kueue's conditions."""
+    """Manage Workloads: jobs and bare Workloads, with Kueue's conditions."""
 
 
 def _as_text(workload: KubernetesObject) -> str:
@@ -76,7 +76,7 @@ workloads.add_command(
                 type=click.IntRange(min=1),
                 default=100,
                 metavar="N",
-                help="At most; 100.",
+                help="Maximum number [default: 100].",
             ),
         ],
     )

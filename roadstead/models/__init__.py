@@ -1,6 +1,6 @@
-"""What the hub answers, as frozen records: one module per noun, all of them `record.Record`.
+"""The hub's answers as frozen records: one module per noun, all of them `record.Record`.
 
-Attributes are the hub's names in Python's spelling (`createdAt` is `created_at`, `ranSeconds` is
-`ran_s`), instants are datetimes with their zone. `raw` is the answer as it came, with whatever a newer
-hub says besides. `tests/api/test_records.py` holds the records to what a hub really answers.
+Attributes are the hub's names in Python's spelling (`createdAt` is `created_at`, `ranSeconds` is `ran_s`);
+instants are datetimes with a time zone. `raw` is the original answer, with additional fields of a newer
+hub. `tests/api/test_records.py` checks the records against a real hub's answers.
 """

@@ -1,4 +1,4 @@
-"""People: who is asking, what they may do, which roles are bound, and what was done."""
+"""People: the caller, rights, role bindings, and the audit."""
 
 import datetime as dt
 
@@ -6,7 +6,7 @@ from roadstead.models.record import Record
 
 
 class BoundRole(Record):
-    """A role of one person; namespaces, queues and priority classes None: all of them."""
+    """A role of one person; None for namespaces, queues or priority classes means all of them."""
 
     role: str
     namespaces: tuple[str, ...] | None = None
@@ -15,7 +15,7 @@ class BoundRole(Record):
 
 
 class WhoAmI(Record):
-    """Who is asking; `role` is the credential's, `roles` what they have, and where."""
+    """The caller; `role` is the credential's, `roles` the bound ones, with their namespaces."""
 
     name: str
     role: str
@@ -24,7 +24,7 @@ class WhoAmI(Record):
 
 
 class ProviderOfHub(Record):
-    """A provider of OpenID Connect, and the client that the command line is there."""
+    """An OpenID Connect provider, and the command line's client there."""
 
     issuer: str
     client_id: str
@@ -32,13 +32,13 @@ class ProviderOfHub(Record):
 
 
 class WaysIn(Record):
-    """How people sign in besides the hub's own tokens; None: not so."""
+    """Ways to sign in besides the hub's own tokens; None: not configured."""
 
     oidc: ProviderOfHub | None = None
 
 
 class Allowed(Record):
-    """Whether something may be done, and why."""
+    """Whether an action is allowed, and why."""
 
     allowed: bool
     verb: str = ""
@@ -58,7 +58,7 @@ class RoleBinding(BoundRole):
 
 
 class AuditEntry(Record):
-    """Who did what."""
+    """One change in the audit."""
 
     id: int
     at: dt.datetime

@@ -1,4 +1,4 @@
-"""Chains of jobs: whom a job waits for, and who waits for it."""
+"""Chains of jobs: dependencies and dependents."""
 
 import datetime as dt
 
@@ -6,7 +6,7 @@ from roadstead.models.record import Record
 
 
 class ChainedJob(Record):
-    """A job before or after another; `uid` and `job_state` are "" of one that is not there, or not shown."""
+    """A job before or after another; `uid` and `job_state` are "" if it does not exist or is not visible."""
 
     name: str
     uid: str = ""

@@ -1,4 +1,4 @@
-"""Admission checks: what was answered, and who waits for an answer."""
+"""Admission checks: their answers, and open ones."""
 
 import datetime as dt
 
@@ -28,7 +28,7 @@ class JobChecks(Record):
 
 
 class OpenCheck(CheckState):
-    """A check that a job which holds quota waits for."""
+    """An open check of a job that holds quota."""
 
     uid: str
     kind: str = ""

@@ -1,4 +1,4 @@
-"""Member clusters: state, room, and the tokens by which agents join."""
+"""Member clusters: state, capacity, and join tokens for agents."""
 
 import datetime as dt
 
@@ -23,7 +23,7 @@ class Pool(Record):
 
 
 class GrowingPool(Record):
-    """Nodes that a member's autoscaler may add; `allocatable` is that of one of them."""
+    """Nodes that a member's autoscaler may add; `allocatable` is that of one node."""
 
     name: str
     labels: dict[str, str] = record_field(default_factory=dict)
@@ -33,7 +33,7 @@ class GrowingPool(Record):
 
 
 class Leftover(Record):
-    """A Job on a member from before the hub's store went back."""
+    """A Job on a member from before the hub's store rolled back."""
 
     cluster: str = ""
     uid: str
@@ -49,8 +49,30 @@ class Leftover(Record):
     seen_at: dt.datetime | None = None
 
 
+class LeftObject(Record):
+    """An object on a member, no Job, that this hub wrote and does not know any more.
+
+    `known`: the hub has the object that it was made for; `message`: how far what is `decided` has come.
+    """
+
+    cluster: str
+    uid: str = ""
+    object_uid: str = ""
+    api_version: str = ""
+    kind: str
+    namespace: str = ""
+    name: str
+    created: bool = False
+    placed_by: str = ""
+    known: bool = False
+    decided: str = ""
+    message: str = ""
+    since: dt.datetime | None = None
+    seen_at: dt.datetime | None = None
+
+
 class MemberNamespace(Record):
-    """A namespace of a member, its consent, and who runs there. `command` accepts the hub in it."""
+    """A namespace of a member, its consent, and its jobs. `command` accepts the hub in it."""
 
     name: str
     state: str
@@ -59,6 +81,15 @@ class MemberNamespace(Record):
     queues: tuple[str, ...] = ()
     tenants: tuple[str, ...] = ()
     command: str = ""
+
+
+class WorkKind(Record):
+    """A kind of work in a member: Served, NotServed, AgentTooOld, RightMissing, or Unknown."""
+
+    api_version: str
+    kind: str
+    state: str
+    remedy: str = ""
 
 
 class Cluster(Record):
@@ -91,13 +122,14 @@ class Cluster(Record):
     heartbeat_at: dt.datetime | None = None
     capacity_at: dt.datetime | None = None
     leftovers: int = 0
-    leftover_jobs: tuple[Leftover, ...] = ()  # these, of one member by itself
+    work_kinds: tuple[WorkKind, ...] = ()  # from here on: only of a single member
+    leftover_jobs: tuple[Leftover, ...] = ()
     credential_expires_at: dt.datetime | None = None
     hub_version: str = ""
 
 
 class JoinToken(Record):
-    """What joins one agent as the member `name`, once, until it expires."""
+    """A token that joins one agent as the member `name`, once, until it expires."""
 
     name: str
     join_token: str = record_field(repr=False)
@@ -106,6 +138,16 @@ class JoinToken(Record):
 
 class DeclaredCluster(Cluster, JoinToken):
     """A member just declared, with the token for its agent."""
+
+
+class CordonPreview(Record):
+    """Preview of a cordon or an uncordon: nothing was changed. `jobs` there would run on."""
+
+    name: str
+    carried_out: bool = False
+    cordoned: bool
+    would_be: bool
+    jobs: int = 0
 
 
 class DrainedJob(Record):
@@ -119,7 +161,8 @@ class DrainedJob(Record):
 class DrainedPlacement(Record):
     """A placement with objects on a drained member, and whether its budget lets it leave now.
 
-    `objects_deleted`: created by the member's agent; `objects_released`: they stay there, without our marks.
+    `objects_deleted`: created by the member's agent; `objects_released`: they stay there, without our
+    marks.
     """
 
     kind: str
@@ -141,9 +184,9 @@ class DrainedNamespace(Record):
 
 
 class Drained(Record):
-    """Jobs and objects that leave a drained member; `blocked` placements stay. `members`: their fates.
+    """Jobs and objects that leave a drained member; `blocked` placements stay. `members`: the effects.
 
-    `waiting`: whose jobs will wait, as no other member accepts them.
+    `waiting`: namespaces whose jobs will wait, because no other member accepts them.
     """
 
     name: str
@@ -157,7 +200,7 @@ class Drained(Record):
 
 
 class Fenced(Record):
-    """A member written off, and how many jobs were given back."""
+    """A fenced member, and the number of requeued jobs."""
 
     name: str
     released: int = 0

@@ -1,4 +1,4 @@
-"""Where a job is and why: what `explain` answers."""
+"""Explanations: where a job is and why."""
 
 import datetime as dt
 
@@ -9,7 +9,7 @@ from roadstead.models.record import Json, Record, record_field
 
 
 class Position(Record):
-    """A job's place in line, from 1, and how many wait."""
+    """A job's position in its queue, from 1, and the number of waiting jobs."""
 
     in_queue: int
     of_queue: int = 0
@@ -18,7 +18,7 @@ class Position(Record):
 
 
 class TimelineEntry(Record):
-    """One thing that happened to a job."""
+    """One event of a job."""
 
     at: dt.datetime
     type: str = ""
@@ -27,7 +27,7 @@ class TimelineEntry(Record):
 
 
 class Remedy(Record):
-    """One difference under which the scheduler would admit the job; `jobs` are some of `jobs_total`."""
+    """One difference with which the scheduler would admit the job; `jobs` are some of `jobs_total`."""
 
     kind: str
     message: str = ""
@@ -40,7 +40,7 @@ class Remedy(Record):
 
 
 class FlavorOutlook(Record):
-    """What the job could get of one flavor."""
+    """The result for the job with one flavor."""
 
     flavor: str
     outcome: str = ""
@@ -49,7 +49,7 @@ class FlavorOutlook(Record):
 
 
 class ClusterOutlook(Record):
-    """Whether one member has room, quota aside."""
+    """Whether one member has room, regardless of quota."""
 
     cluster: str
     fits: bool = False
@@ -57,7 +57,7 @@ class ClusterOutlook(Record):
 
 
 class Forecast(Record):
-    """When the job is expected to start; `at` is None where nothing can be said."""
+    """The expected start of the job; `at` is None if there is no forecast."""
 
     at: dt.datetime | None = None
     not_before: dt.datetime | None = None
@@ -69,14 +69,14 @@ class Forecast(Record):
 
 
 class AvoidedBecause(Record):
-    """Why a member is set aside for a job, in the words of the event that says so."""
+    """Why the hub avoids a member for a job, in the words of the event."""
 
     reason: str
     message: str
 
 
 class Explanation(Record):
-    """Where a job is and why. docs/reference/rest.md says what `waiting` and `decision` hold."""
+    """Where a job is and why. docs/reference/rest.md describes `waiting` and `decision`."""
 
     uid: str
     namespace: str
@@ -101,7 +101,7 @@ class Explanation(Record):
     checks: tuple[CheckState, ...] = ()
     cluster_loss: LostCluster | None = None
     earlier_epochs: tuple[EarlierEpoch, ...] = ()
-    after: tuple[ChainedJob, ...] = ()  # whom it waits or waited for
+    after: tuple[ChainedJob, ...] = ()  # its dependencies
     before: tuple[ChainedJob, ...] = ()  # some of those that wait or waited for it
     timeline: tuple[TimelineEntry, ...] = ()
     quota: tuple[Json, ...] = ()

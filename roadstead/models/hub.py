@@ -1,14 +1,15 @@
-"""The hub itself: its figures, its people, its feed of changes, the cluster it is bridged to."""
+"""The hub itself: its figures, people, change feed and hub cluster."""
 
 import datetime as dt
 
-from roadstead.models.clusters import Leftover, Room
+from roadstead.models.clusters import LeftObject, Leftover, Room
 from roadstead.models.objects import Condition
-from roadstead.models.record import Record, record_field
+from roadstead.models.record import Json, Record, record_field
+from roadstead.models.removal import MemberRemoval
 
 
 class ClusterRoom(Record):
-    """A member's state and room."""
+    """A member's state and capacity."""
 
     name: str
     state: str
@@ -16,7 +17,7 @@ class ClusterRoom(Record):
 
 
 class Overview(Record):
-    """Counts by state, and the members' room; `revision` is where following may begin."""
+    """Counts by state, and the members' capacity; `revision` is the start for following changes."""
 
     jobs: dict[str, int]
     clusters: dict[str, int]
@@ -28,7 +29,7 @@ class Overview(Record):
 
 
 class Change(Record):
-    """What one commit touched: keys of one kind."""
+    """The changes of one commit: keys of one kind."""
 
     revision: int
     kind: str
@@ -37,7 +38,7 @@ class Change(Record):
 
 
 class WorkloadState(Record):
-    """How a workload stands, as executors are told."""
+    """The state of a workload, as executors receive it."""
 
     uid: str
     kind: str = ""
@@ -57,7 +58,7 @@ class WorkloadState(Record):
 
 
 class Person(Record):
-    """Who may come in: role and name, and of users their groups."""
+    """A holder of a token: role and name, and a user's groups."""
 
     role: str
     name: str
@@ -66,7 +67,7 @@ class Person(Record):
 
 
 class IssuedToken(Person):
-    """A person's new token, shown this once."""
+    """A person's new token, shown only once."""
 
     token: str = record_field(repr=False)
 
@@ -88,15 +89,18 @@ class HubCluster(Record):
 
 
 class Restored(Record):
-    """Why nothing is dispatched since the hub's store went back, and what is left from before."""
+    """Why the hub pauses after a rollback of its store, and the leftovers from before."""
 
     stopped: str = ""
     awaited: tuple[str, ...] = ()
+    owing: tuple[str, ...] = ()
+    lacking: dict[str, str] = record_field(default_factory=dict)
     items: tuple[Leftover, ...] = ()
+    objects: tuple[LeftObject, ...] = ()
 
 
 class KeptTable(Record):
-    """How much one table holds, since when, and for how long; `bound`: what keeps it from growing."""
+    """Size, age and retention of one table; `bound`: what limits its growth."""
 
     table: str
     rows: int
@@ -106,19 +110,19 @@ class KeptTable(Record):
 
 
 class Kept(Record):
-    """What the hub keeps, table by table."""
+    """Retention, table by table."""
 
     items: tuple[KeptTable, ...] = ()
 
 
 class Removed(Record):
-    """What was taken away, by step of the retention."""
+    """Deleted rows, by step of the retention."""
 
     removed: dict[str, int] = record_field(default_factory=dict)
 
 
 class AvailabilityRule(Record):
-    """When objects of one kind are available: expressions; `message`: what is said where they are not."""
+    """Availability rule of one kind: expressions; `message`: the text if it is not available."""
 
     group: str
     kind: str
@@ -127,22 +131,82 @@ class AvailabilityRule(Record):
 
 
 class AvailabilityRules(Record):
-    """What is declared, in which revision, and what is built in."""
+    """The declared rules with their revision, and the built-in ones."""
 
     revision: int
     rules: tuple[AvailabilityRule, ...] = ()
     built_in: tuple[AvailabilityRule, ...] = ()
 
 
+class KindVersion(Record):
+    """One version of a kind that an administrator defined. `lacking`: what it needs to be dispatched."""
+
+    name: str
+    version: int
+    api_version: str
+    kind: str
+    current: bool
+    created_at: dt.datetime
+    jobs: int = 0
+    lacking: tuple[str, ...] = ()
+
+
+class CheckedKind(Record):
+    """The content of a definition, and its change; `present` and `next`: versions as NAME@VERSION."""
+
+    name: str
+    api_version: str
+    kind: str
+    suspend_path: str | None = None
+    states: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    present: str = ""
+    next: str = ""
+    waiting: int = 0
+    placed: int = 0
+
+
+class KindVersions(Record):
+    """Versions of the kinds that administrators defined."""
+
+    items: tuple[KindVersion, ...] = ()
+
+
+class CheckedKinds(Record):
+    """A dry run of definitions, and the sample objects as they would be read."""
+
+    kinds: tuple[CheckedKind, ...] = ()
+    objects: tuple[Json, ...] = ()
+
+
 class Decided(Record):
-    """A Job from before the store was restored, of which has been decided."""
+    """A decided Job from before the restore."""
 
     uid: str
     cluster: str
     epoch: int = 0
 
 
+class Undecided(Record):
+    """A member about whose objects the decision cannot be made."""
+
+    cluster: str
+    message: str
+
+
+class DecidedObjects(Record):
+    """Objects about which an administrator decided (`carried_out` false: would); `members`: the effects."""
+
+    decision: str
+    carried_out: bool
+    count: int = 0
+    more: bool = False
+    members: tuple[MemberRemoval, ...] = ()
+    refused: tuple[Undecided, ...] = ()
+
+
 class Incarnation(Record):
-    """Which life of the hub's store counts from now on."""
+    """The current incarnation of the hub's store."""
 
     incarnation: str

@@ -1,4 +1,4 @@
-"""Jobs as the hub lists them, one job by itself, and what happened to it."""
+"""Jobs as the hub lists them, one job in full, and its events."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from roadstead.models.record import Json, Record, record_field
 
 
 class JobState(StrEnum):
-    """Where a job is in its life; docs/reference/states.md says what leads where."""
+    """The state of a job; docs/reference/states.md has the transitions."""
 
     HELD = "Held"
     PENDING = "Pending"
@@ -63,17 +63,17 @@ class Job(Record):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has ended, however."""
+        """Whether it has ended, with any result."""
         return self.state in ENDED
 
     @property
     def has_succeeded(self) -> bool:
-        """Whether it has ended as it should."""
+        """Whether it has succeeded."""
         return self.state == JobState.SUCCEEDED
 
 
 class PodCounts(Record):
-    """Pods of a job, as its member reported them last."""
+    """Pods of a job, as last reported by its member."""
 
     active: int = 0
     ready: int = 0
@@ -82,7 +82,7 @@ class PodCounts(Record):
 
 
 class Eviction(Record):
-    """Why a job's quota was taken back the last time."""
+    """A job's last eviction."""
 
     reason: str = ""
     cause: str = ""
@@ -91,7 +91,7 @@ class Eviction(Record):
 
 
 class WholeJob(Job):
-    """Everything about one job; amounts in `pod_sets` and `admission` are in milli-CPUs and bytes."""
+    """All fields of one job; amounts in `pod_sets` and `admission` are in milli-CPUs and bytes."""
 
     origin: str = ""
     generation: int = 1
@@ -121,13 +121,14 @@ class WholeJob(Job):
     deleted_at: dt.datetime | None = None
     cluster_loss: LostCluster | None = None
     earlier_epochs: tuple[EarlierEpoch, ...] = ()
-    after: tuple[ChainedJob, ...] = ()  # whom it waits or waited for
+    after: tuple[ChainedJob, ...] = ()  # its dependencies
     before: tuple[ChainedJob, ...] = ()  # some of those that wait or waited for it
     manifest: Json = record_field(default_factory=dict)
+    status: Json | None = None  # of another kind than Job: as its operator wrote it last
 
 
 class Event(Record):
-    """One thing that happened."""
+    """One event."""
 
     id: int = 0
     at: dt.datetime
@@ -147,7 +148,7 @@ class Event(Record):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one of many submitted jobs: the job, or why it was refused."""
+    """The outcome of one of many submitted jobs: the job, or the error."""
 
     index: int  # its place among those given, from 0
     job: Job | None = None
@@ -155,16 +156,16 @@ class Outcome:
 
 
 class Outcomes(tuple[Outcome, ...]):
-    """What became of many submitted jobs, in the order in which they were given."""
+    """The outcomes of many submitted jobs, in the order of submission."""
 
     __slots__ = ()
 
     @property
     def jobs(self) -> list[Job]:
-        """Those that were taken."""
+        """The accepted jobs."""
         return [each.job for each in self if each.job is not None]
 
     @property
     def refused(self) -> list[Outcome]:
-        """Those that were not."""
+        """The rejected jobs."""
         return [each for each in self if each.refusal is not None]

@@ -1,4 +1,4 @@
-"""Jobs and the clusters that were lost with them: what can become of one, and what may run besides."""
+"""Jobs of lost clusters: their policy, and earlier runs that may continue."""
 
 import datetime as dt
 
@@ -6,7 +6,7 @@ from roadstead.models.record import Record
 
 
 class LostCluster(Record):
-    """What the silence of its cluster means for a job; `moves_not_before`: it starts elsewhere by itself."""
+    """The effect of its cluster's silence on a job; `moves_not_before`: the earliest start elsewhere."""
 
     cluster: str
     policy: str = ""
@@ -16,7 +16,7 @@ class LostCluster(Record):
 
 
 class EarlierEpoch(Record):
-    """What a lost cluster may still run of a job that has started elsewhere since."""
+    """An earlier run of a restarted job that a lost cluster may still run."""
 
     cluster: str
     epoch: int = 0

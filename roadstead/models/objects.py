@@ -1,4 +1,4 @@
-"""Objects in Kubernetes' shape, and what became of those that were applied."""
+"""Objects in Kubernetes' structure, and the results of applying them."""
 
 import datetime as dt
 
@@ -19,7 +19,7 @@ class Condition(Record):
 
 
 class OwnerReference(Record):
-    """Whose an object is."""
+    """The owner of an object."""
 
     api_version: str = ""
     kind: str
@@ -44,7 +44,7 @@ class Metadata(Record):
 
 
 class KubernetesObject(Record):
-    """An object of any kind; what its kind has besides stands in `raw`."""
+    """An object of any kind; `raw` has the fields of its kind."""
 
     api_version: str = ""
     kind: str = ""
@@ -62,15 +62,15 @@ class HeldKind(Record):
     count: int = 0
 
     def is_called(self, word: str) -> bool:
-        """Whether people may mean it by this word: in any case, in the singular or the plural."""
+        """Whether a typed word names it: in any case, singular or plural."""
         kind = self.kind.lower()
         return word.lower() in {kind, f"{kind}s"}
 
 
 class Deleted(Record):
-    """The outcome of a deletion: `result` is deleted, deleting where it goes in time, or
-    wouldDelete of a dry run; ownedElsewhere of a dry run if the object is deleted elsewhere, as `message`
-    says. `members`: what the deletion does in members.
+    """The outcome of a deletion: `result` is deleted, deleting if it takes time, or wouldDelete of a dry
+    run; ownedElsewhere of a dry run if the object is deleted elsewhere, as `message` says. `members`:
+    the effects in members.
     """
 
     uid: str = ""
@@ -80,14 +80,14 @@ class Deleted(Record):
 
 
 class HandedOver(Record):
-    """Who keeps an object: `result` is handed-over, unchanged, or handing-over (to the hub cluster)."""
+    """The owner of an object: `result` is handed-over, unchanged, or handing-over (to the hub cluster)."""
 
     uid: str = ""
     result: str
 
 
 class Applied(Record):
-    """What became of one document: `result` is created, configured, unchanged or rejected."""
+    """The result of one document: `result` is created, configured, unchanged or rejected."""
 
     index: int = 0
     api_version: str = ""
@@ -102,10 +102,10 @@ class Applied(Record):
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the hub refused it; `code`, `detail` and `errors` say why."""
+        """Whether the hub rejected it; `code`, `detail` and `errors` have the reason."""
         return self.result == "rejected"
 
     @property
     def errors(self) -> tuple[FieldProblem, ...]:
-        """The fields that it was refused for."""
+        """The fields with errors."""
         return field_problems(self.raw)

@@ -1,4 +1,4 @@
-"""Placements' records: revisions of what they select, decisions for clusters, and what clusters are given."""
+"""Placements' records: revisions of their objects, decisions for clusters, desired objects of clusters."""
 
 import datetime as dt
 
@@ -7,7 +7,7 @@ from roadstead.models.record import Record
 
 
 class ChangedField(Record):
-    """A field that differs between two revisions: its JSON before and after, empty where it is absent."""
+    """A field that differs between two revisions: its JSON before and after, empty if absent."""
 
     path: str
     before: str = ""
@@ -22,7 +22,7 @@ class ChangedResource(SelectedResource):
 
 
 class RevisionChanges(Record):
-    """What a revision has that another has not; `more` objects are not told of."""
+    """The difference between two revisions; `more` counts unlisted objects."""
 
     added: tuple[SelectedResource, ...] = ()
     removed: tuple[SelectedResource, ...] = ()
@@ -31,7 +31,7 @@ class RevisionChanges(Record):
 
 
 class Revision(Record):
-    """One revision of what a placement selects. `current`: clusters are to have it."""
+    """One revision of a placement's objects. `current`: the one that clusters should have."""
 
     index: int
     hash: str = ""
@@ -44,7 +44,7 @@ class Revision(Record):
 
 
 class RolledCluster(Record):
-    """A cluster, the revision that it has, and whether that changes."""
+    """A cluster, its revision, and whether that changes."""
 
     name: str
     index: str = ""
@@ -52,7 +52,7 @@ class RolledCluster(Record):
 
 
 class RolledBack(Record):
-    """What going back to a revision does, or would do."""
+    """The effect of a rollback to a revision."""
 
     kind: str
     namespace: str = ""
@@ -86,7 +86,7 @@ class PlacementBinding(Record):
 
 
 class ClusterWork(Record):
-    """One object or Job that a cluster is given, and what its agent says of it."""
+    """One desired object or Job of a cluster, and its agent's report."""
 
     cluster: str
     uid: str = ""

@@ -1,4 +1,4 @@
-"""Placements: what they selected, where it is, and what no longer is as the hub wants it."""
+"""Placements: their objects, clusters, and drift."""
 
 import datetime as dt
 from typing import Any
@@ -8,7 +8,7 @@ from roadstead.models.record import Json, Record, record_field
 
 
 class Envelope(Record):
-    """What an object lies in: `type` is its kind."""
+    """The envelope of an object: `type` is its kind."""
 
     type: str = ""
     namespace: str = ""
@@ -41,19 +41,19 @@ class ObservedDrift(Record):
 
 
 class DriftedResource(SelectedResource):
-    """… that is no longer as the hub wants it."""
+    """… that has drifted."""
 
     observed_drifts: tuple[ObservedDrift, ...] = ()
 
 
 class DiffedResource(SelectedResource):
-    """… that differs from what the hub has, where it is only compared."""
+    """… that differs from the hub's, if it is only compared."""
 
     observed_diffs: tuple[ObservedDrift, ...] = ()
 
 
 class PlacementStatus(Record):
-    """How a placement stands on one member; `cluster_name` is empty where none was found."""
+    """The state of a placement on one member; `cluster_name` is empty if none was found."""
 
     cluster_name: str = ""
     conditions: tuple[Condition, ...] = ()
@@ -81,12 +81,12 @@ class Placement(Record):
 
     @property
     def full_name(self) -> str:
-        """Its name, with its namespace where it has one."""
+        """Its name, with its namespace if it has one."""
         return "/".join(each for each in (self.namespace, self.name) if each)
 
 
 class EnvelopeName(Record):
-    """The envelope that an object lies in."""
+    """The envelope of the object."""
 
     type: str
     namespace: str = ""
@@ -111,7 +111,7 @@ class DriftedField(Record):
 
 
 class SettledDrift(Record):
-    """What was decided about a drifted object of a member: `result` is accept, restore or ignore."""
+    """The settlement of drift of one object: `result` is accept, restore or ignore."""
 
     cluster: str
     uid: str = ""

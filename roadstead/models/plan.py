@@ -1,4 +1,4 @@
-"""Where documents would go, were they applied now."""
+"""Plans: where documents would go if applied now."""
 
 from roadstead.models.placements import EnvelopeName, SelectedResource
 from roadstead.models.record import Json, Record, record_field
@@ -6,7 +6,7 @@ from roadstead.models.removal import MemberRemoval
 
 
 class PlannedCluster(Record):
-    """A member as a placement would find it."""
+    """A member's verdict for a placement."""
 
     name: str
     selected: bool = False
@@ -16,7 +16,7 @@ class PlannedCluster(Record):
 
 
 class PlannedManifest(Record):
-    """One object as a member would get it, and the overrides that made it so."""
+    """One object as a member would get it, and the overrides that apply."""
 
     cluster: str
     api_version: str
@@ -29,16 +29,16 @@ class PlannedManifest(Record):
 
 
 class PlannedFault(Record):
-    """What a member would not get, and why; of none, where `cluster` is empty."""
+    """An object that a member would not get, and why; `cluster` is empty if it concerns none."""
 
     cluster: str = ""
     message: str = ""
 
 
 class PlannedPlacement(Record):
-    """A placement of the documents; clusters best first. `manifests`: None where they were not asked for.
+    """A placement of the documents; clusters best first. `manifests`: None if not requested.
 
-    `members`: what they lose of what the placement has there now.
+    `members`: the objects of the placement that they lose.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class PlannedPlacement(Record):
 
 
 class RenderedPlacement(Record):
-    """What a placement that is there would give a member now; `selected`: it was picked."""
+    """The manifests of an existing placement for a member; `selected`: it was picked."""
 
     kind: str
     namespace: str = ""
@@ -71,7 +71,7 @@ class RenderedPlacement(Record):
 
 
 class JobStand(Record):
-    """A member as a Job would find it; `score` is None where it could not hold it."""
+    """A member's verdict for a Job; `score` is None if it cannot hold the Job."""
 
     name: str
     fits: bool = False
@@ -80,8 +80,9 @@ class JobStand(Record):
 
 
 class PlannedJob(Record):
-    """A Job of the documents, looked at by itself; clusters best first."""
+    """A Job of the documents, examined alone; clusters best first."""
 
+    kind: str = "Job"
     namespace: str
     name: str
     queue: str = ""
@@ -105,7 +106,7 @@ class Plan(Record):
 
 
 class Rebalanced(Record):
-    """Clusters of a placement, were nothing of it chosen yet; clusters best first."""
+    """The pick of a placement without its existing picks; clusters best first."""
 
     kind: str
     namespace: str = ""
@@ -119,9 +120,9 @@ class Rebalanced(Record):
 
 
 class Evicted(Record):
-    """What a placement loses in one cluster, or would. `eviction`: the object that was made of it.
+    """Objects and jobs that a placement loses in one cluster, or would. `eviction`: the created object.
 
-    `members`: objects and Jobs that leave, with their fates.
+    `members`: the leaving objects and Jobs, with the effects.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Pods of a job as its member has them, and what their containers write."""
+"""Pods of a job as its member has them, and their logs."""
 
 import datetime as dt
 
@@ -6,7 +6,7 @@ from roadstead.models.record import Record
 
 
 class LogEnd(Record):
-    """Why a stream of logs ends: `code` is `Ended` where all has been said."""
+    """The reason for the end of a log stream: `code` is `Ended` if the log is complete."""
 
     code: str
     message: str = ""
@@ -15,7 +15,7 @@ class LogEnd(Record):
 class LogRecord(Record):
     """One line of a container; or a note on why there are none; or the end, which comes last.
 
-    `cut`: the line is longer than what is given of it.
+    `cut`: the line was longer and has been cut.
     """
 
     pod: str = ""
@@ -62,7 +62,7 @@ class Pod(Record):
 
     @property
     def exit_code(self) -> int | None:
-        """The first exit code of its containers that is not 0; 0 where all have ended well, else None."""
+        """The first exit code of its containers that is not 0; 0 if all have succeeded, else None."""
         codes = [each.exit_code for each in self.containers if not each.init]
         failed = next((each.exit_code for each in self.containers if each.exit_code), None)
         if failed is not None:
@@ -71,7 +71,7 @@ class Pod(Record):
 
 
 class MemberEvent(Record):
-    """An event of the member's about a job or one of its pods."""
+    """A member's event for a job or one of its pods."""
 
     at: str = ""
     type: str = ""
@@ -82,7 +82,7 @@ class MemberEvent(Record):
 
 
 class JobPods(Record):
-    """Pods of a job, oldest first, and the member's events; `left_out` pods are not told of."""
+    """Pods of a job, oldest first, and the member's events; `left_out` counts unlisted pods."""
 
     cluster: str = ""
     items: tuple[Pod, ...] = ()

@@ -1,4 +1,4 @@
-"""Queues: quota, what is used of it, who waits."""
+"""Queues: quota, usage, waiting workloads."""
 
 from roadstead.models.objects import Condition, Metadata
 from roadstead.models.record import Json, Record, record_field
@@ -20,8 +20,35 @@ class QuotaUse(Record):
     subtree: str | None = None  # of a cohort: the sum of all below
 
 
+class QueuePreviewJob(Record):
+    """A job that holds quota of a queue."""
+
+    namespace: str
+    name: str
+    state: str
+    cluster: str = ""
+
+
+class QueuePreview(Record):
+    """Preview of a stop, a drain or a resumption of a queue: nothing was changed.
+
+    `pending` jobs wait; `evicted` ones would be requeued, `left` ones would run on; `jobs`: some of those.
+    """
+
+    kind: str
+    namespace: str = ""
+    name: str
+    carried_out: bool = False
+    stop_policy: str
+    would_be: str
+    pending: int = 0
+    evicted: int = 0
+    left: int = 0
+    jobs: tuple[QueuePreviewJob, ...] = ()
+
+
 class LocalQueue(Record):
-    """An entrance of a namespace to a ClusterQueue."""
+    """A LocalQueue of a ClusterQueue."""
 
     kind: str = "LocalQueue"
     namespace: str
@@ -34,9 +61,20 @@ class LocalQueue(Record):
     fair_sharing: Json = record_field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
 
+    @property
+    def weight(self) -> str:
+        """In admission fair sharing."""
+        return str(self.fair_sharing.get("weight") or "1")
+
+    @property
+    def consumed(self) -> dict[str, str]:
+        """Resources that it used of late, decayed by age."""
+        told = self.fair_sharing.get("admissionFairSharingStatus") or {}
+        return dict(told.get("consumedResources") or {})
+
 
 class ClusterQueue(Record):
-    """A queue with its quota and its entrances. `error`: why it can not be read, where that is so."""
+    """A queue with its quota and its LocalQueues. `error`: why it is unreadable, if it is."""
 
     kind: str = "ClusterQueue"
     name: str
@@ -48,6 +86,7 @@ class ClusterQueue(Record):
     pending: int = 0
     reserving: int = 0
     admitted: int = 0
+    weight: str = "1"
     weighted_share: int = 0
     quotas: tuple[QuotaUse, ...] = ()
     local_queues: tuple[LocalQueue, ...] = ()
@@ -57,7 +96,7 @@ class ClusterQueue(Record):
 
 
 class PendingWorkload(Record):
-    """Who waits in a queue, as Kueue's visibility API has it; positions are from 0."""
+    """A waiting workload, as in Kueue's visibility API; positions are from 0."""
 
     metadata: Metadata
     priority: int = 0

@@ -1,7 +1,7 @@
-"""The base of what the hub answers: JSON in, a frozen record out, by the annotations of its fields.
+"""The base of the hub's answers: JSON in, a frozen record out, by the annotations of its fields.
 
-Records read and are checked like frozen dataclasses whose fields are keywords, without the code that each
-dataclass has written for it when it is made: a request of the command must not wait for that of thirty.
+Records behave and are checked like frozen dataclasses with keyword-only fields, without dataclass's code
+generation, which would delay each command for thirty classes.
 """
 
 import datetime as dt
@@ -22,18 +22,18 @@ from typing import (
 
 Json = dict[str, Any]
 Convert = Callable[[Any], Any]
-_SHORT: Final = 40  # of a value that is none of its kind, in the words about it
+_SHORT: Final = 40  # for a value of the wrong type, in the error
 _NONE: Final = object()
 
 
 class Malformed(ValueError):
-    """An answer that no hub gives: it lacks what its kind must have."""
+    """An answer that is not a hub's: it lacks a required field."""
 
 
 class Field(NamedTuple):
-    """One field of a record: its name, the hub's, its annotation, and what it is where it is not said.
+    """One field of a record: its name, the hub's name, its annotation, and its default.
 
-    `convert` makes its value of JSON; None where that is its value already.
+    `convert` converts its JSON value; None if no conversion is needed.
     """
 
     name: str
@@ -46,11 +46,11 @@ class Field(NamedTuple):
 
     @property
     def is_required(self) -> bool:
-        """Whether there is no record without it."""
+        """Whether the field is required."""
         return self.default is _NONE and self.factory is None
 
     def value(self) -> Any:
-        """What it is where it is not said."""
+        """Its default value."""
         return self.factory() if self.factory is not None else self.default
 
 
@@ -68,15 +68,15 @@ def record_field(
     default_factory: Callable[[], Any] | None = None,
     repr: bool = True,  # noqa: A002 - as dataclasses.field has it
 ) -> Any:
-    """A field with more to it than a default; `key` where the hub's name is another in spelling too."""
+    """A field with more than a default; `key` is the hub's name if it differs in more than spelling."""
     return _FieldOptions(key, default, default_factory, repr)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(record_field,))
 class Record:
-    """One answer of the hub, or a part of one; `raw` is its JSON. Can not be changed.
+    """One answer of the hub, or a part of one; `raw` is its JSON. Immutable.
 
-    Equal to a record of its kind with the same fields, whatever else their JSON holds.
+    Equal to a record of its kind with the same fields, whatever else their JSON contains.
     """
 
     fields: ClassVar[tuple[Field, ...]] = ()
@@ -105,9 +105,9 @@ class Record:
 
     @classmethod
     def of(cls, raw: Any) -> Self:
-        """The record that this JSON object is.
+        """Build the record of this JSON object.
 
-        What it lacks, or has as null, is the field's default. Raises Malformed where there is none.
+        A missing or null value becomes the field's default. Raises Malformed if there is no default.
         """
         if not isinstance(raw, dict):
             raise Malformed(f"{str(raw)[:_SHORT]!r} is no {cls.__name__}")
@@ -125,10 +125,10 @@ class Record:
         return made
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a {type(self).__name__} can not be changed")
+        raise AttributeError(f"a {type(self).__name__} is immutable")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a {type(self).__name__} can not be changed")
+        raise AttributeError(f"a {type(self).__name__} is immutable")
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -171,7 +171,7 @@ def _converted(field: Field, value: Any) -> Any:
 
 
 def _convert(hint: Any) -> Convert | None:
-    """What makes a value of JSON what `hint` says; None where it is that already."""
+    """A converter from JSON to the type `hint`; None if no conversion is needed."""
     origin, inside = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         (hint,) = (each for each in inside if each is not type(None))

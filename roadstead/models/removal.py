@@ -1,10 +1,10 @@
-"""Effects of a removal in members, as deletions, drains and plans list them beforehand."""
+"""Effects of a removal in members, as previews of deletions, drains and plans."""
 
 from roadstead.models.record import Record
 
 
 class RemovedObject(Record):
-    """One in a member. `fate`: Deleted, DeletedIfEmpty, Released, Withdrawn, Left or NotReported."""
+    """One effect in a member. `fate`: Deleted, DeletedIfEmpty, Released, Withdrawn, Left or NotReported."""
 
     api_version: str = ""
     kind: str
@@ -17,7 +17,7 @@ class RemovedObject(Record):
 
 
 class MemberRemoval(Record):
-    """Effects of a removal in one member: how many objects have each fate, and the first 100 of them."""
+    """Effects of a removal in one member: the number of objects with each fate, and the first 100."""
 
     cluster: str
     deleted: int = 0

@@ -1,4 +1,4 @@
-"""Staged update runs, and placements whose change is on its way."""
+"""Staged update runs, and placements that are rolling out."""
 
 import datetime as dt
 
@@ -6,7 +6,7 @@ from roadstead.models.record import Record
 
 
 class StageTask(Record):
-    """What comes `when` (before or after) a stage; `request`: the object that asks for an approval."""
+    """A task `when` (before or after) a stage; `request`: the approval request object."""
 
     when: str
     type: str
@@ -25,7 +25,7 @@ class StageCluster(Record):
 
 
 class RolloutStage(Record):
-    """A stage of a run; the last takes back from clusters that are not chosen any more."""
+    """A stage of a run; the last withdraws from clusters that are no longer picked."""
 
     name: str
     reason: str = ""
@@ -37,7 +37,7 @@ class RolloutStage(Record):
 
 
 class ClusterVersion(Record):
-    """One cluster of a placement: what it was given, and what it waits for."""
+    """One cluster of a placement: its version, and what it waits for."""
 
     name: str
     version: str = ""
@@ -46,10 +46,10 @@ class ClusterVersion(Record):
 
 
 class Rollout(Record):
-    """A staged update run, or a placement that rolls out by itself.
+    """A staged update run, or a placement that rolls out without one.
 
-    `updated` of `clusters` have this `version`. `stages` (of a run) and `cluster_versions` (of a placement)
-    come with one alone, not in lists.
+    `updated` of `clusters` have this `version`. Only single reads have `stages` (of a run) and
+    `cluster_versions` (of a placement), lists do not.
     """
 
     kind: str

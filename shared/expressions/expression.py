@@ -26,7 +26,7 @@ Scalar = bool | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class NoValue:
-    """Why there is no value. `missing`: a field that the object does not have (yet), or ""."""
+    """The reason why there is no value. `missing`: a field that the object does not have (yet), or ""."""
 
     message: str
     missing: str = ""
@@ -142,7 +142,7 @@ def _parts(obj: Object, parts: tuple[Part, ...], size: "_Size") -> dict[str, Any
 
 
 class _Size:
-    """How much there is to be read."""
+    """The size of a reading."""
 
     __slots__ = ("longest", "nodes")
 

@@ -1,6 +1,6 @@
 """Functions that CEL has not and expressions here may call. Pure; none of them raises.
 
-An exception of a function would be told on standard error by the library: what is wrong is noted instead.
+The library would print an exception of a function to standard error: the fault is noted instead.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ class HostFunctions:
         self.lacking: tuple[str, Mapping[str, Any]] | None = None
 
     def cond(self, kind: object) -> bool:
-        """Whether a condition of this type is True, and not of an earlier generation of the object."""
+        """True if a condition of this type is True, and not of an earlier generation of the object."""
         found = self._condition(kind)
         if found.get("status") == "True" and not is_stale(found, self._object):
             return True
@@ -70,7 +70,7 @@ class HostFunctions:
 
 
 def is_stale(told: Mapping[str, Any], obj: Object) -> bool:
-    """Whether a status or condition says that it is of an earlier generation."""
+    """True if a status or condition belongs to an earlier generation."""
     seen = told.get("observedGeneration")
     metadata = obj.get("metadata")
     generation = metadata.get("generation") if isinstance(metadata, dict) else None

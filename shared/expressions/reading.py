@@ -1,4 +1,4 @@
-"""What an expression reads, and how its work grows with what it reads: told before it is compiled. Pure.
+"""Static analysis of an expression: the fields it reads and the growth of its work, before compiling. Pure.
 
 The library bounds neither depth nor steps (ADR 15), so an expression is taken only if both can be told
 from its text: functions that are known to be cheap, macros on fields, at most two within each other.
@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`source` as the library gets it: each part of the object that is read is a variable of its own.
+    """`source` in the library's form: each part of the object that is read is a separate variable.
 
     `parts`: where each lies, its variable, and the fields of it that are read; none: the whole object,
     which is `OBJECT`. `functions`: those of `HOSTED` that are called.
@@ -60,7 +60,7 @@ class _Macro:
 
 
 def read(source: str) -> Reading:
-    """What can be told of an expression. Raises ValueError, whose text says what is not allowed and where."""
+    """The properties of an expression. Raises ValueError, whose text says what is not allowed and where."""
     if len(source) > LONGEST:
         raise ValueError(f"it has {len(source)} characters: at most {LONGEST} are read")
     tokens = tokens_of(source)
@@ -100,7 +100,7 @@ def _is_field(last: Token) -> bool:
 
 
 def _ends_in_macro(tokens: Sequence[Token], at: int, pairs: Mapping[int, int]) -> bool:
-    """Whether the bracket closed at `at` is that of a filter or map."""
+    """True if the bracket closed at `at` is that of a filter or map."""
     if tokens[at].text != ")":
         return False
     opening = pairs[at]
@@ -130,7 +130,7 @@ def _check_names(tokens: Sequence[Token], macros: Sequence[_Macro]) -> None:
 
 
 def _power(tokens: Sequence[Token], macro: _Macro, macros: Sequence[_Macro]) -> int:
-    """How often the longest list is a factor of a macro's work, those around it included.
+    """The exponent of the longest list in a macro's work, with those around it included.
 
     A macro whose body reads its own element alone touches each part of a list once.
     """
@@ -153,7 +153,7 @@ def _factors(tokens: Sequence[Token], macro: _Macro, macros: Sequence[_Macro]) -
 
 
 def _is_root(tokens: Sequence[Token], at: int) -> bool:
-    """Whether the name stands for a value by itself."""
+    """True if the name is a value by itself."""
     token = tokens[at]
     if token.kind != "name" or token.text in _WORDS:
         return False
@@ -204,7 +204,7 @@ def _path(tokens: Sequence[Token], at: int) -> tuple[Path, int]:
 
 
 def _is_method(tokens: Sequence[Token], at: int) -> bool:
-    """Whether the name follows a dot."""
+    """True if the name follows a dot."""
     return at > 0 and tokens[at - 1].text == "."
 
 

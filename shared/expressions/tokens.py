@@ -48,14 +48,14 @@ def tokens_of(source: str) -> list[Token]:
 
 
 def _hides(before: Token, match: re.Match[str]) -> bool:
-    """Whether two tokens that follow each other could be read as one by the library."""
+    """True if the library could read two adjacent tokens as one."""
     if match.lastgroup == "text":
         return before.kind == "text" or (before.kind == "name" and before.text != "in")
     return before.text == match.group() == "/"
 
 
 def pairs_of(tokens: Sequence[Token]) -> dict[int, int]:
-    """Where each bracket is closed, and which one closes it. Raises ValueError where one stands alone."""
+    """The closing position of each bracket, and its opening one. Raises ValueError where one stands alone."""
     found: dict[int, int] = {}
     opened: list[int] = []
     for at, token in enumerate(tokens):
@@ -77,7 +77,7 @@ def pairs_of(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def literal(token: Token) -> str | None:
-    """The text that a token stands for where it says so without an escape; else None."""
+    """The text of a token without escapes; else None."""
     if token.kind != "text" or "\\" in token.text:
         return None
     return token.text[1:-1]

@@ -16,14 +16,14 @@ WANTED: Final = (
 
 
 class After(NamedTuple):
-    """One job that is waited for, and how it must end."""
+    """One dependency of a job, and its required end."""
 
     name: str
     wanted: str
 
 
 def read(text: str) -> tuple[After, ...] | None:
-    """What the annotation asks for, in its order; None for what can not be read."""
+    """The dependencies of the annotation, in its order; None for what can not be read."""
     found = [_one(part.strip()) for part in text.split(",", MOST)]
     read_ = tuple(each for each in found if each is not None)
     if len(read_) < len(found) or len({each.name for each in read_}) < len(read_):

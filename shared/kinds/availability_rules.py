@@ -1,6 +1,6 @@
 """When objects of kinds that Kubernetes does not bring are available: rules as data, in CEL. Pure.
 
-Agents carry them out (`agent.objects.rules`); kinds of Kubernetes have rules of their own there, which no
+Agents execute them (`agent.objects.rules`); kinds of Kubernetes have their own rules there, which no
 expression replaces.
 """
 
@@ -20,7 +20,7 @@ class Rule(NamedTuple):
 _KUEUE: Final = "kueue.x-k8s.io"
 _ARGO: Final = "argoproj.io"
 _CERT_MANAGER: Final = "cert-manager.io"
-# Where no queue manager serves them they hold data, and nobody ever writes a condition.
+# Without a queue manager they hold data, and no controller ever writes a condition.
 _ACTIVE: Final = Rule(
     "!has(object.status.conditions) || size(object.status.conditions) == 0 || cond('Active')"
 )

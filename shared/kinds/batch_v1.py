@@ -133,7 +133,7 @@ def check_job_spec(
 
 
 def _check_least(text: str, spec: Mapping[str, Any], problems: Problems) -> None:
-    """How few pods will do: a number below the pods that run at once, as Kueue's webhook has it."""
+    """The minimum number of pods: a number below the pods that run at once, as Kueue's webhook has it."""
     sizes = [spec.get(name) for name in ("parallelism", "completions")]
     if any(size is not None and (type(size) is not int or size < 0) for size in sizes):
         return  # refused already

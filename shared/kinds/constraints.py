@@ -1,4 +1,4 @@
-"""What people ask of Kueue and Roadstead does not do: a constraint is refused, a preference warns. Pure.
+"""Unsupported requests to Kueue: a constraint is rejected, a preference warns. Pure.
 
 A job that is run without a constraint is run wrongly; without a preference it is run less well. Keys are
 those of Kueue's API (apis/kueue/v1beta2, pkg/controller/constants) at version 0.20.
@@ -58,7 +58,7 @@ def hinder(pod_set: Mapping[str, Any], field: str, problems: Problems) -> None:
 
 
 def preferences(parsed: Parsed, *, partial: bool) -> Iterator[str]:
-    """What a Job asks for and does not get, a sentence each. `partial`: partial admission is on."""
+    """Ignored fields of a Job, a sentence each. `partial`: partial admission is on."""
     for name in parsed.annotations:
         if name == _BOOST:
             yield f"metadata.annotations[{name}]: the priority is that of its class"

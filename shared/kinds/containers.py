@@ -142,7 +142,7 @@ def _check_env(container: Mapping[str, Any], field: str, problems: Problems) -> 
 
 
 def _is_plain_variable(entry: object) -> bool:
-    """Whether this is a name and a text and nothing else, as nearly all are."""
+    """True if this is a name and a text and nothing else, as nearly all are."""
     if not isinstance(entry, dict) or len(entry) != 2:
         return False
     name, value = entry.get("name"), entry.get("value")
@@ -236,7 +236,7 @@ def _amounts(value: object, field: str, problems: Problems) -> dict[str, int]:
 def check_whole(
     value: object, field: str, problems: Problems, *, least: int = 0, most: int = INT32
 ) -> bool:
-    """Whether `value` is absent or a whole number within bounds; notes it where it is not."""
+    """True if `value` is absent or a whole number within bounds; notes it otherwise."""
     if value is None:
         return True
     if isinstance(value, bool) or not isinstance(value, int):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from shared.kinds import names
+from shared.kinds.dispatched import is_work
 from shared.kinds.kind import content_of
 from shared.kinds.metadata import (
     LABEL_NAME,
@@ -44,7 +45,7 @@ def parse_other(
     problems = Problems(strict=strict)
     metadata = read_metadata(
         manifest, problems, name_rule=_name_rule(group, kind), from_client=from_client,
-        may_generate=bool(group) or kind == "Pod",
+        may_generate=bool(group) or kind == "Pod", may_have_status=not is_work(manifest),
     )  # fmt: skip
     content = content_of(manifest)
     known = _FIELDS.get((group, kind))

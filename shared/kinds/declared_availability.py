@@ -1,4 +1,4 @@
-"""Rules of availability that a hub's administrator declares: refused at once where they are none. Pure.
+"""Availability rules that a hub's administrator declares: invalid ones are rejected at once. Pure.
 
 They are for kinds that Kubernetes does not bring, of any version; they go before built-in ones.
 """
@@ -13,7 +13,7 @@ from shared.kinds.names import is_dns_subdomain
 from shared.reject_codes import RejectCode
 
 MOST_RULES: Final = 100
-MOST_CHARACTERS: Final = 65_536  # of all expressions together: agents are told them as a whole
+MOST_CHARACTERS: Final = 65_536  # of all expressions together: agents receive them as a whole
 _OF_KUBERNETES: Final = ".k8s.io"
 _LONGEST_KIND: Final = 63
 

@@ -84,7 +84,7 @@ def check_envelope(content: Content, problems: Problems) -> None:
 
 
 def kept(content: Content) -> Content:
-    """What is kept beside the manifest in clear: which there are, and nothing of what they say."""
+    """The plain facts kept beside the manifest: the names, and nothing of their values."""
     return {"manifests": sorted(content["data"])}
 
 
@@ -168,7 +168,7 @@ def _refuse_early(inner: object) -> None:
 
 
 def _placeable(parsed: Parsed, kind: str, namespace: str) -> Enveloped:
-    """What is placed of a manifest that was read. Raises Rejected where that is nothing."""
+    """The placed part of a manifest that was read. Raises Rejected where that is nothing."""
     for code, field, text in _objections(parsed, kind, namespace):
         raise Rejected(code, text, field)
     where = "" if not namespace else (parsed.namespace or namespace)

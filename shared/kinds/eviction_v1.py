@@ -29,7 +29,7 @@ def _fixed(name: str) -> JsonDict:
 
 
 class EvictionSpec(Model):
-    """Which placement is to leave which cluster. It can not change: an eviction is asked for once."""
+    """The placement and the cluster of an eviction. It can not change: an eviction is requested once."""
 
     placement_name: str = Field(
         min_length=1, max_length=MOST_NAME, json_schema_extra=_fixed("placementName")
@@ -44,7 +44,7 @@ class Eviction(Model):
 
 
 class EvictionStatus(Model):
-    """Conditions Valid and Executed, which stay what they are once they are said."""
+    """Conditions Valid and Executed, which never change once set."""
 
     conditions: list[Condition] | None = by_type("Valid, Executed")
 

@@ -1,4 +1,4 @@
-"""What a Job's spec may say, stated once: for the hub's intake and for the simulated API server. Pure.
+"""Rules for a Job's spec, defined once for the hub's intake and the simulated API server. Pure.
 
 The rules are Kubernetes' (pkg/apis/batch/validation). Each reader words a broken one in its own way: the
 API server as a cause of its Status (`why` are its words), the hub as a code with a sentence (`rule`).
@@ -56,7 +56,7 @@ def job_faults(spec: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def restart_fault(spec: Mapping[str, Any]) -> Fault | None:
-    """What is wrong with the restartPolicy of a Job's pods: there is no default."""
+    """The fault of the restartPolicy of a Job's pods: there is no default."""
     template = _mapping(_mapping(spec.get("template")).get("spec"))
     policy, field = template.get("restartPolicy"), "template.spec.restartPolicy"
     code, rule = RejectCode.INVALID_RESTART_POLICY, "must be Never or OnFailure for a Job"

@@ -1,4 +1,4 @@
-"""What the registry knows of a typed kind, and the walk from a manifest to `Parsed`."""
+"""The registry's entry for a typed kind, and the conversion of a manifest to `Parsed`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ class Kind:
     def _admissible(
         self, content: Content, problems: Problems
     ) -> tuple[tuple[PodSet, ...], FieldError | None]:
-        """What is to be admitted, or why it can not be."""
+        """The demand to admit, or the reason why it can not be admitted."""
         if problems.hindrance is not None:
             return (), problems.hindrance
         try:

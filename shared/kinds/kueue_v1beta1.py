@@ -16,24 +16,15 @@ from shared.reject_codes import RejectCode
 
 VERSION = "v1beta1"
 
-Borrow = Literal["Borrow", "MayStopSearch", "TryNextFlavor"]
-Preempt = Literal["Preempt", "MayStopSearch", "TryNextFlavor"]
-
 _SOURCES: Final = {
     "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
     "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
 }
 
 
-class FlavorFungibility(v1beta2.FlavorFungibility):
-    when_can_borrow: Borrow = "MayStopSearch"  # type: ignore[assignment]  # wider on purpose
-    when_can_preempt: Preempt = "TryNextFlavor"  # type: ignore[assignment]  # wider on purpose
-
-
 class ClusterQueueSpec(v1beta2.ClusterQueueFields):
     cohort: Name | None = None
     admission_checks: Annotated[list[Name], Field(max_length=64)] | None = None
-    flavor_fungibility: FlavorFungibility = Field(default_factory=FlavorFungibility)
 
 
 class ClusterQueue(Model):

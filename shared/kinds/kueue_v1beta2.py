@@ -43,8 +43,9 @@ StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
 
 
 class FlavorFungibility(Model):
-    when_can_borrow: Literal["MayStopSearch", "TryNextFlavor"] = "MayStopSearch"
-    when_can_preempt: Literal["MayStopSearch", "TryNextFlavor"] = "TryNextFlavor"
+    # `Borrow` and `Preempt` are v1beta1's words for MayStopSearch: the hub cluster serves one object in both.
+    when_can_borrow: Literal["Borrow", "MayStopSearch", "TryNextFlavor"] = "MayStopSearch"
+    when_can_preempt: Literal["Preempt", "MayStopSearch", "TryNextFlavor"] = "TryNextFlavor"
     preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None = None
 
 

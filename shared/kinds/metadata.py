@@ -34,7 +34,7 @@ METADATA_FIELDS: Final = _USUAL | _SERVER_OWNED | {"generateName", "creationTime
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What the hub keeps of `metadata`; `namespace` is empty for what is cluster-scoped."""
+    """The stored part of `metadata`; `namespace` is empty for what is cluster-scoped."""
 
     namespace: str = ""
     name: str = ""

@@ -1,4 +1,4 @@
-"""What every manifest becomes once it has been read."""
+"""The parsed form of every manifest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

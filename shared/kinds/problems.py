@@ -75,7 +75,7 @@ def join(field: str, name: str) -> str:
 
 
 def is_mapping(value: object, field: str, problems: Problems) -> bool:
-    """Whether `value` is an object; notes it otherwise. None counts as no object, silently."""
+    """True if `value` is an object; notes it otherwise. None counts as no object, silently."""
     if isinstance(value, dict):
         return True
     if value is not None:
@@ -84,7 +84,7 @@ def is_mapping(value: object, field: str, problems: Problems) -> bool:
 
 
 def listed(value: object, field: str, problems: Problems, most: int | None = None) -> list[Any]:
-    """`value` as a list (empty for None); notes it and gives an empty one where it is none."""
+    """`value` as a list (empty for None); notes it and gives an empty one if it is none."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -117,7 +117,7 @@ def objects(
 
 
 def type_name(value: object) -> str:
-    """What JSON calls the type of `value`."""
+    """JSON's name for the type of `value`."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,13 +1,17 @@
 """Every kind that is modelled, by (apiVersion, kind), and the one way in: `parse`."""
 
+from collections.abc import Container
+from dataclasses import replace
 from typing import Final, Literal
 
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds import (
     batch_v1,
     cluster_v1,
     cluster_v1beta1,
     core_v1,
+    dispatched,
     envelope_v1,
     eviction_v1,
     kueue_v1beta1 as old,
@@ -27,6 +31,7 @@ from shared.kinds.metadata import SUBDOMAIN_NAME
 from shared.kinds.parsed import Parsed
 from shared.kinds.problems import type_name
 from shared.kinds.scopes import is_enveloping
+from shared.labels import HUB_ANNOTATIONS
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
 
@@ -166,6 +171,7 @@ _KINDS: Final = (
 
 KNOWN: Final[dict[tuple[str, str], Kind]] = {(k.api_version, k.kind): k for k in _KINDS}
 _JOB: Final = ("batch/v1", "Job")
+CRON_JOB: Final = ("batch/v1", "CronJob")
 _STATUS_COPY: Final = (placement_v1.GROUP, placement_status.STATUS_COPY)
 _VERSIONS: Final = {
     (k.group, k.kind): sorted(o.version for o in _KINDS if (o.group, o.kind) == (k.group, k.kind))
@@ -174,7 +180,7 @@ _VERSIONS: Final = {
 
 
 def is_typed(api_version: str, kind: str) -> bool:
-    """Whether manifests of this kind are read field by field, not just carried."""
+    """True if manifests of this kind are read field by field, not just carried."""
     return (api_version, kind) in KNOWN or (api_version, kind) == _JOB
 
 
@@ -185,6 +191,7 @@ def parse(
     origin: Origin = "rest",
     lenient_versions: bool = False,
     default_namespace: str = "default",
+    declared: Container[tuple[str, str]] = (),
 ) -> Parsed:
     """Read any manifest; raises `Rejected` with every fault found.
 
@@ -194,7 +201,8 @@ def parse(
     A kind that is not modelled is accepted as something to propagate, unless it carries pods and names
     a queue (`NoAdapter`); a known kind in a version
     that is not served is `UnsupportedKind`. An envelope from REST is refused where anything in it can not
-    be placed; one from a hub cluster has that as its hindrance.
+    be placed; one from a hub cluster has that as its hindrance. `declared`: apiVersion and kind of what
+    administrators defined.
     """
     group, version, kind = identify(manifest)
     assert isinstance(manifest, dict)
@@ -235,9 +243,31 @@ def parse(
         from_client=from_client,
         default_namespace=default_namespace,
     )
-    unheeded.refuse_without_adapter(other)
+    # What comes by REST is read, and refused where it must be, by `hub.services.reading.cron_jobs`.
+    is_scheduled = from_client and (api_version, kind) == CRON_JOB
+    if (api_version, kind) in declared:
+        if dispatched.names_queue(manifest.get("metadata")) and not other.namespace:
+            return replace(other, namespace=default_namespace)
+    elif not (is_scheduled or dispatched.is_dispatched(api_version, kind)):
+        unheeded.refuse_without_adapter(other)
     priority_class.refuse_value(other)
     return other
+
+
+def parse_own_job(manifest: Json, *, declared: Container[tuple[str, str]] = ()) -> Parsed:
+    """Read the manifest of a job that was taken in before: what the hub itself wrote into it is kept.
+
+    Raises Rejected as `parse_job` does.
+    """
+    metadata = manifest.get("metadata")
+    notes = metadata.get("annotations") if isinstance(metadata, dict) else None
+    own = {key: notes[key] for key in HUB_ANNOTATIONS & notes.keys()} if notes else {}
+    if not own or not isinstance(metadata, dict) or not notes:
+        return parse_job(manifest, declared=declared)
+    rest = {key: value for key, value in notes.items() if key not in own}
+    given = {**manifest, "metadata": {**metadata, "annotations": rest}}
+    parsed = parse_job(given, declared=declared)
+    return replace(parsed, annotations={**parsed.annotations, **own})
 
 
 def parse_job(
@@ -246,8 +276,13 @@ def parse_job(
     strict: bool = True,
     origin: Origin = "rest",
     default_namespace: str = "default",
+    declared: Container[tuple[str, str]] = (),
 ) -> Parsed:
-    """Read a manifest that must be a batch/v1 Job (`UnsupportedKind`, `ExpectedObject` otherwise)."""
+    """Read a manifest that must be a batch/v1 Job, or of another kind that the hub dispatches.
+
+    `declared`: as of `parse`. Raises Rejected: UnsupportedKind and ExpectedObject for what is neither;
+    QueueRequired for one of those kinds that names no queue.
+    """
     if (
         isinstance(manifest, dict)
         and manifest.get("kind") == "Job"
@@ -260,8 +295,28 @@ def parse_job(
             default_namespace=default_namespace,
         )
     group, version, kind = identify(manifest)
+    if isinstance(manifest, dict) and (
+        dispatched.is_dispatched(manifest["apiVersion"], kind)
+        or (manifest["apiVersion"], kind) in declared
+    ):
+        dispatched.require_queue(manifest)
+        return parse(
+            manifest,
+            strict=strict,
+            origin=origin,
+            default_namespace=default_namespace,
+            declared=declared,
+        )
+    if isinstance(manifest, dict) and dispatched.names_queue(manifest.get("metadata")):
+        parse(manifest, strict=strict, origin=origin, default_namespace=default_namespace)
     where = "kind" if kind != "Job" else "apiVersion"
-    detail = f"{shown(f'{group}/{version} {kind}'.lstrip('/'))} is no job; batch/v1 Job is"
+    if (group, version, kind) == ("batch", "v1", "CronJob"):
+        detail = "a CronJob is no job, it makes Jobs: apply it (POST /v1/apply, roadstead apply)"
+        raise Rejected(RejectCode.UNSUPPORTED_KIND, detail, where)
+    detail = (
+        f"{shown(f'{group}/{version} {kind}'.lstrip('/'))} is no job; batch/v1 Job is, and so are "
+        f"{dispatched.NAMED}"
+    )
     raise Rejected(RejectCode.UNSUPPORTED_KIND, detail, where)
 
 

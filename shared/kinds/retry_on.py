@@ -15,13 +15,13 @@ _LARGEST: Final = 255
 
 
 class RetryOn(NamedTuple):
-    """What is tried again: a failure with one of these codes or reasons."""
+    """Retried failures: those with one of these codes or reasons."""
 
     codes: tuple[tuple[int, int], ...]  # first and last of each span
     reasons: frozenset[str]
 
     def takes(self, failures: Iterable[str]) -> bool:
-        """Whether one of them is among these failures, as agents tell them."""
+        """True if one of them is among these failures, as agents report them."""
         return any(self._takes(*each.split("/", 1)) for each in failures)
 
     def _takes(self, code: str, reason: str = "") -> bool:
@@ -32,7 +32,7 @@ class RetryOn(NamedTuple):
 
 
 def read(text: str) -> RetryOn | None:
-    """What the annotation asks for; None for what can not be read."""
+    """The retries of the annotation; None for what can not be read."""
     parts = [part.strip() for part in text.split(",", MOST)]
     codes: list[tuple[int, int]] = []
     reasons: set[str] = set()

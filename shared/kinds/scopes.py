@@ -1,4 +1,4 @@
-"""Which well-known kinds live in a namespace and which do not, and what no placement carries.
+"""Scopes of well-known kinds, and the kinds that no placement places.
 
 For kinds that are listed nowhere, the manifest's own metadata.namespace decides. Kubernetes' groups are
 listed whole, as of 1.36, so that a kind which is not in them is mistyped or newer.
@@ -8,6 +8,7 @@ import difflib
 from typing import Final
 
 from shared.groups import CLUSTER, KUEUE, PLACEMENT
+from shared.kinds.dispatched import GROUPED
 from shared.quantity import shown
 
 _CLUSTER: Final = {
@@ -21,6 +22,8 @@ _CLUSTER: Final = {
     "apiregistration.k8s.io": {"APIService"},
     "certificates.k8s.io": {"CertificateSigningRequest", "ClusterTrustBundle"},
     CLUSTER: {"MemberCluster"},
+    "run.ai": {"Karta"},
+    "roadstead.dev": {"KindExtension"},
     "flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
     KUEUE: {
         "AdmissionCheck", "ClusterQueue", "Cohort", "MultiKueueCluster", "MultiKueueConfig",
@@ -79,7 +82,13 @@ _OF_EACH_CLUSTER: Final = frozenset(
 )  # fmt: skip
 # what the hub itself reads and a member has no use for,
 _OF_THE_HUB: Final = frozenset(
-    {(KUEUE, "MultiKueueCluster"), (KUEUE, "MultiKueueConfig"), (KUEUE, "Workload")}
+    {
+        (KUEUE, "MultiKueueCluster"),
+        (KUEUE, "MultiKueueConfig"),
+        (KUEUE, "Workload"),
+        ("run.ai", "Karta"),
+        ("roadstead.dev", "KindExtension"),
+    }
 )
 # and groups of which that is so of every kind.
 _NEVER_PLACED: Final = frozenset(
@@ -89,28 +98,28 @@ _NEVER_PLACED: Final = frozenset(
 _ENVELOPES: Final = frozenset(
     {(PLACEMENT, "ClusterResourceEnvelope"), (PLACEMENT, "ResourceEnvelope")}
 )
-# What every namespace of every cluster gets by itself.
+# Objects that every namespace of every cluster gets automatically.
 _EVERYWHERE: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 # Kubernetes' own groups, and every kind in them.
 _KUBERNETES: Final = {
     group: frozenset(_CLUSTER.get(group, ())) | frozenset(_NAMESPACED.get(group, ()))
     for group in sorted(_CLUSTER.keys() | _NAMESPACED.keys())
-    if group not in {CLUSTER, KUEUE, PLACEMENT}
+    if group not in {CLUSTER, KUEUE, PLACEMENT, "roadstead.dev", "run.ai"}
 }
 
 
 def is_cluster_scoped(group: str, kind: str) -> bool:
-    """Whether the kind is known to live outside namespaces."""
+    """True if the kind is known to live outside namespaces."""
     return kind in _CLUSTER.get(group, ())
 
 
 def is_namespaced(group: str, kind: str) -> bool:
     """Whether the kind is known to live in a namespace."""
-    return kind in _NAMESPACED.get(group, ())
+    return kind in _NAMESPACED.get(group, ()) or (group, kind) in GROUPED
 
 
 def is_never_placed(group: str, kind: str) -> bool:
-    """Whether no placement carries objects of this kind, whatever it selects."""
+    """True if no placement carries objects of this kind, whatever it selects."""
     one = (group, kind)
     if one in _ENVELOPES:
         return False
@@ -118,12 +127,12 @@ def is_never_placed(group: str, kind: str) -> bool:
 
 
 def is_enveloping(group: str, kind: str) -> bool:
-    """Whether members get what is in an object of this kind, and not the object."""
+    """True if members get the contents of an object of this kind, and not the object."""
     return (group, kind) in _ENVELOPES
 
 
 def is_made_everywhere(kind: str, name: str) -> bool:
-    """Whether every namespace of every cluster gets this object by itself."""
+    """True if every namespace of every cluster gets this object automatically."""
     return (kind, name) in _EVERYWHERE
 
 
@@ -137,7 +146,7 @@ def unknown_kind(group: str, kind: str) -> str:
 
 
 def _meant(group: str, kind: str) -> str:
-    """What was meant: the same word of another group, or the nearest of this one."""
+    """The probable kind: the same word of another group, or the nearest of this one."""
     lower = kind[:80].lower()
     for other, kinds in _KUBERNETES.items():
         if other != group and kind in kinds:

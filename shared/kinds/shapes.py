@@ -37,7 +37,7 @@ def _shapes() -> dict[str, dict[str, str]]:
 def check_fields(value: Mapping[str, Any], shape: str, field: str, problems: Problems) -> None:
     """Note each value below `value` whose type is not that of definition `shape`.
 
-    A field with a fault that was noted before, or one below it, is passed over: it is told once.
+    A field with a noted fault, or one below it, is skipped: each is reported once.
     """
     told = tuple(one.field for one in problems.found)
     faults = Problems()

@@ -74,7 +74,7 @@ Concurrency = Annotated[
 
 
 class StageTask(Model):
-    """What has to be done before a stage, or after it."""
+    """A task before a stage, or after it."""
 
     type: Literal["TimedWait", "Approval"]
     wait_time: Wait | None = None

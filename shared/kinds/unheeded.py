@@ -1,4 +1,4 @@
-"""What is accepted, stored and not acted on: said at once, wherever a manifest comes in. Pure.
+"""Fields that are accepted and stored without effect: reported at once, wherever a manifest comes in. Pure.
 
 `notices` names each such part of a manifest; the hub repeats them in its answer, in a condition and in
 an Event. `refuse_without_adapter` refuses what would wait for ever: a kind that carries pods and a
@@ -13,8 +13,10 @@ from shared import labels as keys
 from shared.conditions import Condition, remove, set_condition
 from shared.errors import Rejected
 from shared.kinds import constraints
+from shared.kinds.dispatched import NAMED, is_dispatched
 from shared.kinds.eviction_v1 import BUDGETS, EVICTIONS
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
+from shared.kinds.names import is_resource_name
 from shared.kinds.parsed import Parsed
 from shared.kinds.placement_v1 import GROUP as PLACEMENT
 from shared.kinds.scopes import is_enveloping, is_never_placed
@@ -75,7 +77,7 @@ _OF_TOOLS: Final = (
     "argoproj.io",
     "kubernetes-fleet.io",
 )
-_OF_JOBS: Final = frozenset({"CronJob", "JobSet"})
+_OF_JOBS: Final = frozenset({"CronJob"})
 _DEPTH: Final = 12  # pod templates of the kinds that are in use lie at most this deep
 
 
@@ -87,6 +89,11 @@ def notices(parsed: Parsed, *, partial: bool = True) -> tuple[str, ...]:
     return tuple(_notices(parsed, partial=partial))
 
 
+def warnings(parsed: Parsed, *, partial: bool = True) -> tuple[str, ...]:
+    """`notices` as answers have them, beside warnings that mean something else."""
+    return tuple(f"stored without effect: {each}" for each in notices(parsed, partial=partial))
+
+
 def _notices(parsed: Parsed, *, partial: bool) -> Iterator[str]:
     if parsed.group == "batch" and parsed.kind == "Job":
         yield from _of_job(parsed, partial=partial)
@@ -95,8 +102,14 @@ def _notices(parsed: Parsed, *, partial: bool) -> Iterator[str]:
     elif (parsed.group, parsed.kind) not in _READ:
         if parsed.group in _OURS:
             yield f"{parsed.kind}: objects of this kind are stored; the hub does nothing by them"
-        elif parsed.labels.get(keys.QUEUE_NAME):
-            yield f"metadata.labels[{keys.QUEUE_NAME}]: a {parsed.kind} waits in no queue"
+        elif (
+            parsed.labels.get(keys.QUEUE_NAME)
+            and not parsed.pod_sets  # work of a kind that administrators defined
+            and not is_dispatched(parsed.api_version, parsed.kind)
+            and parsed.kind not in _OF_JOBS
+        ):
+            what = f"{parsed.kind} of {parsed.group}" if parsed.group else parsed.kind
+            yield f"metadata.labels[{keys.QUEUE_NAME}]: a {what} waits in no queue"
     elif parsed.group == PLACEMENT:
         yield from _of_placing(parsed)
     elif parsed.group == KUEUE:
@@ -106,6 +119,8 @@ def _notices(parsed: Parsed, *, partial: bool) -> Iterator[str]:
 def _of_kueue(parsed: Parsed) -> Iterator[str]:
     if parsed.kind == "LocalQueue":
         yield from _of_local_queue(parsed.labels)
+    elif parsed.kind in {"ClusterQueue", "Cohort"}:
+        yield from _of_quota(parsed.spec.get("resourceGroups") or ())
     elif parsed.kind == "MultiKueueConfig" and parsed.spec.get("quotaManagement") == "Automated":
         yield "spec.quotaManagement: quotas are those that ClusterQueues name"
     elif parsed.kind == "Workload":
@@ -129,6 +144,20 @@ def _of_local_queue(labels: Mapping[str, str]) -> Iterator[str]:
     if own:
         named = ", ".join(own[:3]) + (f" and {len(own) - 3} more" if len(own) > 3 else "")
         yield f"metadata.labels ({named}): reach neither the Workloads of this queue nor their pods"
+
+
+def _of_quota(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Quota that no pod can use: containers ask for no such resource."""
+    for number, group in enumerate(groups):
+        named = [
+            each for each in group.get("coveredResources") or () if not is_resource_name(each)
+        ]
+        for name in named[:3]:
+            yield (
+                f"spec.resourceGroups[{number}].coveredResources: no container can ask for {name[:63]}; "
+                "resources without a domain are cpu, memory, ephemeral-storage, pods and hugepages-SIZE, "
+                f"others have one, such as example.com/{name[:63]}"
+            )
 
 
 def _of_job(parsed: Parsed, *, partial: bool) -> Iterator[str]:
@@ -171,7 +200,7 @@ def _of_override(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def reports_to_original(spec: Mapping[str, Any]) -> bool:
-    """Whether statuses go to the objects themselves: it is asked for, and one cluster alone can hold them."""
+    """True if statuses go to the objects themselves: it is requested, and only one cluster can hold them."""
     reporting = (spec.get("strategy") or {}).get("reportBackStrategy") or {}
     policy = spec.get("policy") or {}
     if reporting.get("destination") != "OriginalResource":
@@ -183,19 +212,25 @@ def reports_to_original(spec: Mapping[str, Any]) -> bool:
 
 def refuse_without_adapter(parsed: Parsed) -> None:
     """Raise Rejected (NoAdapter) for what carries pods and a queue name and is no workload here."""
-    queue = parsed.labels.get(keys.QUEUE_NAME)
+    by_label = parsed.labels.get(keys.QUEUE_NAME)
+    queue = by_label or parsed.annotations.get(keys.QUEUE_NAME)
     if not queue or parsed.group in _OURS:
         return
-    if (parsed.group, parsed.kind) not in _RUNS and not _carries_pods(parsed.spec, _DEPTH):
+    if (parsed.group, parsed.kind) not in _RUNS and not carries_pods(parsed.spec):
         return
+    what = "label" if by_label else "annotation"
     instead = (
-        "submit its Jobs" if parsed.kind in _OF_JOBS else "ask for its quota with a bare Workload"
+        "apply it by REST (roadstead apply), where the hub keeps its schedule: on a hub cluster the "
+        "controller of CronJobs there would run it too"
+        if parsed.kind in _OF_JOBS
+        else "ask for its quota with a bare Workload"
     )
     raise Rejected(
         RejectCode.NO_ADAPTER,
-        f"{_named(parsed)} names queue {queue[:64]}, and the hub admits Jobs and bare Workloads only: it "
-        f"would wait for ever. Take the label off to place it as it is, or {instead}",
-        f"metadata.labels[{keys.QUEUE_NAME}]",
+        f"{_named(parsed)} names queue {queue[:64]}, and the hub dispatches no {parsed.api_version} "
+        f"{parsed.kind} yet (but Job, {NAMED} and bare Workloads): it would wait for ever. "
+        f"Take the {what} off to place it as it is, or {instead}",
+        f"metadata.{what}s[{keys.QUEUE_NAME}]",
     )
 
 
@@ -204,21 +239,21 @@ def _named(parsed: Parsed) -> str:
     return f"{parsed.kind}.{parsed.group}" if parsed.kind in {"Job", "Workload"} else parsed.kind
 
 
-def _carries_pods(value: Any, depth: int) -> bool:
+def carries_pods(value: Any, depth: int = _DEPTH) -> bool:
     """Is there a list `containers`, or the spec of a group of pods, in it?"""
     if depth == 0:
         return False
     if isinstance(value, dict):
         if isinstance(value.get("containers"), list):
             return True
-        return any(_carries_pods(each, depth - 1) for each in value.values())
-    return isinstance(value, list) and any(_carries_pods(each, depth - 1) for each in value)
+        return any(carries_pods(each, depth - 1) for each in value.values())
+    return isinstance(value, list) and any(carries_pods(each, depth - 1) for each in value)
 
 
 def condition(
     conditions: Sequence[Condition] | None, said: Sequence[str], now: dt.datetime, generation: int
 ) -> list[Condition]:
-    """Conditions with `NotActedOn` while something is said, without it when nothing is."""
+    """Conditions with `NotActedOn` while there is a message, without it otherwise."""
     if not said:
         return remove(conditions, CONDITION)
     return set_condition(
@@ -227,7 +262,7 @@ def condition(
 
 
 def says_more(status: Mapping[str, Any] | None) -> bool:
-    """Whether a status holds anything besides the condition of this module."""
+    """True if a status holds anything besides the condition of this module."""
     held = (status or {}).get("conditions") or ()
     others = [each for each in held if not _is_ours(each)]
     return bool(others) or bool((status or {}).keys() - {"conditions"})

@@ -1,6 +1,6 @@
 """Values of the annotations that users may set: what is decided about them so far.
 
-A bad value is refused at the intake, where somebody is there to mend it, and not passed over later.
+A bad value is refused at the intake, where its author can fix it, and not skipped later.
 `cluster-selector` is read by the hub's own selector rules; `rerun` is free text until what reads it exists.
 """
 
@@ -25,7 +25,7 @@ _AFTER: Final = re.compile(r"RescheduleAfter\((.*)\)")
 
 
 def seconds_of(text: str) -> int | None:
-    """A duration such as `90s`, `1h30m`, `2d` or `3600` (seconds); None where it is none."""
+    """A duration such as `90s`, `1h30m`, `2d` or `3600` (seconds); None if it is invalid."""
     match = _DURATION.fullmatch(text) if text else None
     if match is None:
         return None

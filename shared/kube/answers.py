@@ -1,4 +1,4 @@
-"""What goes into a request for objects, and what is taken for one in its answer."""
+"""Builds requests for objects, and reads objects from answers."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from shared.kube import errors
 
 
 def object_of(answer: Any) -> dict[str, Any]:
-    """An answer that is to be one object. Raises Unavailable where it is none."""
+    """An answer that is to be one object. Raises Unavailable if it is invalid."""
     if not isinstance(answer, dict):
         text = orjson.dumps(answer)[:80].decode(errors="replace")
         raise errors.Unavailable(0, "BadAnswer", f"not a Kubernetes object: {text}")

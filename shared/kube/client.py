@@ -35,7 +35,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What `/version` says."""
+    """The content of `/version`."""
 
     git_version: str
     platform: str = ""
@@ -110,7 +110,7 @@ class KubeClient:
         return self._discovery
 
     async def endpoint(self, api_version: str, kind: str) -> Endpoint:
-        """Where a kind lives; asks the server when it is not known yet. Raises `KindNotServed`."""
+        """The path of a kind; asks the server when it is not known yet. Raises `KindNotServed`."""
         found = self._discovery.get((api_version, kind))
         if found is None:
             await self._learn(api_version)
@@ -171,7 +171,7 @@ class KubeClient:
         With `slim` no more is kept of each than it returns, and pages are small while objects are large: a
         page is decoded in one step, during which nothing else runs.
 
-        A continue token that expires half-way starts the list anew, without pages. Raises `Unavailable`
+        A continue token that expires half-way starts the list again, without pages. Raises `Unavailable`
         when a page names itself as the next.
         """
         endpoint = await self.endpoint(api_version, kind)

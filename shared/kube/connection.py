@@ -46,10 +46,11 @@ class Connection:
         self._config: Configuration = api.configuration
         self._host = str(self._config.host).rstrip("/")
         # Our own session on kubernetes-asyncio's connector: its session looks the proxy up in the
-        # environment on every request; here that is done once.
+        # environment on every request; here that is done once. API servers set no cookies.
         self._session = aiohttp.ClientSession(
             connector=api.rest_client.pool_manager.connector,
             connector_owner=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
             read_bufsize=_READ_BUFFER,
             auto_decompress=True,
         )
@@ -302,7 +303,7 @@ async def _configure(
 
 
 def _environment_proxy(host: str) -> str | None:
-    """What HTTPS_PROXY and NO_PROXY say about this host, read once."""
+    """The proxy settings (HTTPS_PROXY, NO_PROXY) for this host, read once."""
     parts = urlsplit(host)
     if not parts.hostname or urllib.request.proxy_bypass(parts.hostname):
         return None

@@ -1,4 +1,4 @@
-"""Where each kind lives on an API server: path, plural, scope and verbs.
+"""Locates each kind on an API server: path, plural, scope and verbs.
 
 Discovery documents are read per group and version when first needed, so that a client that speaks
 of Jobs and Pods alone costs two small requests; the whole picture is read only when asked for.
@@ -36,7 +36,7 @@ class Endpoint:
 
 
 class Discovery(Mapping[tuple[str, str], Endpoint]):
-    """Endpoints by (apiVersion, kind). `complete`: every group version was asked for.
+    """Endpoints by (apiVersion, kind). `complete`: every group version was read.
 
     `unanswered`: group versions whose API server did not answer the last time all were read.
     """

@@ -1,4 +1,4 @@
-"""What an API server refuses or fails to answer, as exceptions.
+"""Refusals and failures of an API server, as exceptions.
 
 `metav1.Status` carries HTTP code, machine-readable reason, text and details; the tree below follows
 the reasons that callers tell apart. Timeouts, broken connections and other 5xx are `Unavailable`: whether
@@ -40,7 +40,7 @@ class NotFound(KubeError):
 
     @property
     def of_namespace(self) -> bool:
-        """Whether it is the namespace that is missing, not the object."""
+        """True if the namespace is missing, not the object."""
         return self.details.get("kind") == "namespaces"
 
 
@@ -138,7 +138,7 @@ def from_status(status: int, body: Mapping[str, Any], retry_after: str | None = 
 
 
 def _is_about_uid(details: Mapping[str, Any] | None) -> bool:
-    """Whether a patch or apply named another uid: the server calls that an immutable field."""
+    """True if a patch or apply named another uid: the server calls that an immutable field."""
     causes = (details or {}).get("causes") or ()
     return any(cause.get("field") == "metadata.uid" for cause in causes)
 

@@ -41,7 +41,7 @@ def as_is(obj: Object, _previous: Object | None) -> Object:
 
 
 class Informer(Generic[T]):
-    """List and watch one kind. `await run()` in a task; read `cache`; `on_event` is told of changes.
+    """List and watch one kind. `await run()` in a task; read `cache`; `on_event` is called with changes.
 
     `transform(object, previous)` slims what is cached; `on_event(type, old, new)` runs in the event
     loop and must not block. For DELETED `new` is the final state if the watch carried it, else None.
@@ -115,7 +115,7 @@ class Informer(Generic[T]):
             await self._clock.sleep(0)
 
     def _has_heard(self) -> bool:
-        """Whether the stream that broke had brought anything."""
+        """True if the broken stream had delivered anything."""
         return self._heard
 
     def _fixed_delay(self, fault: BaseException) -> float | None:
@@ -125,7 +125,7 @@ class Informer(Generic[T]):
         return self._forbidden_s if isinstance(fault, errors.Forbidden) else None
 
     def _failed(self, times: int, fault: BaseException, _wait_s: float) -> None:
-        """Whether to resume or to list again, and what is told of it."""
+        """Whether to resume or to list again, and the changes to report."""
         match fault:
             case errors.Gone():
                 self.resource_version = ""

@@ -18,6 +18,7 @@ try:
     from shared.collector import spare_the_collector
     from shared.kinds.crds import queue_crds
     from shared.kubesim.cluster import SimCluster
+    from shared.kubesim.operators.definitions import operator_crds
     from shared.kubesim.pki import write_private
     from shared.kubesim.server.hub_admission import EVERY_NAMESPACE
     from shared.kubesim.server.mirror_guard import HUB
@@ -44,7 +45,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
         hub_namespaces=EVERY_NAMESPACE if arguments.hub else None,
         kubernetes=arguments.kubernetes,
         pools=_pools(arguments.pools),
-        crds=() if arguments.hub else queue_crds(),
+        crds=() if arguments.hub else [*queue_crds(), *operator_crds()],
         listen=(host.strip("[]") or "127.0.0.1", int(port)),
         kueue=arguments.queue_manager,
     )

@@ -1,4 +1,4 @@
-"""What the behaviours of one simulated cluster have to look at, and when: queues and one timer heap.
+"""The work queue of a simulated cluster's behaviours: queues and one timer heap.
 
 Each behaviour owns a `WorkList` of keys; a key is in it once however often it was added. Deadlines
 of all behaviours share one heap and one sleeping task per cluster, and are rounded up to a small
@@ -89,7 +89,7 @@ class Agenda:
 class WorkList(Generic[K]):
     """Keys to look at, each once, first come first served.
 
-    `on_fault` is told of a key whose visit raised, so that the cluster's users see it too.
+    `on_fault` is called with a key whose visit raised, so that the cluster's users see it too.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What goes on in a simulated cluster by itself: composition and the one loop.
+"""Behaviours of a simulated cluster: composition and the one loop.
 
 `attach` builds the behaviours of a cluster on its store. They learn of changes synchronously, only
 note what to look at, and act in passes: one pass per turn of the event loop, nothing awaited inside,
@@ -22,6 +22,8 @@ from shared.kubesim.jobs.queueing import CLUSTER_QUEUES, FLAVORS, LOCAL_QUEUES, 
 from shared.kubesim.kubelet.kubelets import Pace, Pods
 from shared.kubesim.kubelet.nodes import Nodes
 from shared.kubesim.kubelet.pod_log import PodLogs
+from shared.kubesim.operators.operators import Operators
+from shared.kubesim.operators.scripts import SCRIPTS
 from shared.kubesim.recorder import Recorder, Verbosity
 from shared.kubesim.scheduler.autoscaler import Autoscaler
 from shared.kubesim.scheduler.binder import Binder
@@ -103,7 +105,11 @@ class Behaviours:
             for key in (CLUSTER_QUEUES, LOCAL_QUEUES, FLAVORS):
                 self._sees[key] = [queues.see_kind]
             self._passes.append(queues)
-        self._passes += [jobs, workloads]
+        operators = Operators(store, clock, agenda, recorder)
+        self._sees |= {key: [operators.see_parent] for key in SCRIPTS}
+        for key in (JOBS, "pods", *SCRIPTS):
+            self._sees[key].append(operators.see_child)
+        self._passes += [operators, jobs, workloads]
         if not options.hub:
             binder = Binder(store, clock, agenda, recorder, self.nodes.address)
             self._sees["nodes"].append(binder.see_node)

@@ -1,4 +1,4 @@
-"""A whole simulated cluster: store, API server and behaviours, on a port of its own.
+"""A whole simulated cluster: store, API server and behaviours, on a separate port.
 
 The composition root of this package. Many clusters can live in one event loop.
 """
@@ -33,12 +33,13 @@ from shared.kubesim.pki import Certificates, ensure_certificates, write_private
 from shared.kubesim.requests.call import User
 from shared.kubesim.requests.decoding import FieldChecker
 from shared.kubesim.schema.lookup import Schemas
-from shared.kubesim.server import kind_guard, queue_guard
+from shared.kubesim.server import kind_guard, kind_queues, queue_guard
 from shared.kubesim.server.app import SimulatedApiServer
 from shared.kubesim.server.discovery import version_of
 from shared.kubesim.server.faults import Faults
 from shared.kubesim.server.hub_admission import AbsentPods, HubAdmission, Submitters
 from shared.kubesim.server.job_guard import JobGuard, Release, Selection, without_managed_by
+from shared.kubesim.server.kind_submitters import KindSubmitters
 from shared.kubesim.server.label_guard import LabelGuard
 from shared.kubesim.server.mirror_guard import HUB, MirrorGuard
 from shared.kubesim.server.node_endpoint import NodeEndpoint
@@ -239,6 +240,8 @@ class SimCluster:
             steps.append(Submitters(jobs, writes=marks).admit)
             steps.append(JobGuard(self.store, namespaces).admit)
             steps.append(queue_guard.admit)
+            steps.append(KindSubmitters(writes=marks).admit)
+            steps.append(kind_queues.admit)
             steps.append(kind_guard.admit)
 
     def _make_writer(self, managed: ManagedFields) -> Writer:

@@ -1,4 +1,4 @@
-"""The certificates of a simulated cluster: a CA of its own and a serving certificate for loopback."""
+"""The certificates of a simulated cluster: a separate CA and a serving certificate for loopback."""
 
 import datetime as dt
 import ipaddress

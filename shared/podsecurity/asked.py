@@ -1,4 +1,4 @@
-"""What a pod asks of its cluster beyond its containers: accounts, tokens, nodes, priority.
+"""A pod's requests to its cluster beyond its containers: accounts, tokens, nodes, priority.
 
 A tenant's job runs where and as what the scheduler and the queue say; each exception is an
 administrator's to open (`Rules`).

@@ -10,6 +10,7 @@ from typing import Final
 
 from shared import labels
 from shared.errors import FieldError
+from shared.generated import is_generated
 from shared.podsecurity.pods import Found, Json, mapping
 from shared.quantity import shown
 from shared.reject_codes import RejectCode
@@ -43,6 +44,26 @@ def check_marks(metadata: Json, written: AbstractSet[str], field: str, found: Fo
             if key.startswith(labels.PREFIX) and key not in allowed:
                 why = f"{text.format(part[:-1])}; leave it out"
                 found.append(FieldError(f"{field}.{part}[{key[:317]}]", code, why))
+
+
+def check_map(name: str, marks: Json, field: str, found: Found) -> None:
+    """Add keys of a map outside the templates that an operator copies to pods: `podLabels` and the like.
+
+    It would take a job's marks off its pods, or give them to another Job.
+    """
+    of_labels = name.lower().endswith("labels") and name != "matchLabels"
+    if not of_labels and not name.lower().endswith("annotations"):
+        return
+    allowed = frozenset() if of_labels else labels.USER_ANNOTATIONS
+    code = RejectCode.RESERVED_LABEL if of_labels else RejectCode.UNKNOWN_ANNOTATION
+    for key in marks:
+        if (key.startswith(labels.PREFIX) and key not in allowed) or (
+            of_labels and is_generated(key)
+        ):
+            text = (
+                "an operator copies it to pods, which would count as another job's; leave it out"
+            )
+            found.append(FieldError(f"{field}[{key[:317]}]", code, text))
 
 
 def check_namespace(metadata: Json, namespace: str, field: str, found: Found) -> None:

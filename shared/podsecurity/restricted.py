@@ -1,4 +1,4 @@
-"""What the restricted level of the Pod Security Standards asks beyond baseline, as of Kubernetes 1.36.
+"""The rules of the restricted level of the Pod Security Standards beyond baseline, as of Kubernetes 1.36.
 
 Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted.
 """

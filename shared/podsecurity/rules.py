@@ -1,4 +1,4 @@
-"""By which rules pods are judged: a level of the standards, and what else may be asked for."""
+"""Rules for pods: a level of the standards, and further allowed fields."""
 
 import functools
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ def listed(text: str) -> frozenset[str]:
 
 
 def matches(name: str, patterns: str) -> bool:
-    """Whether one of the patterns by comma is this name's."""
+    """True if one of the patterns by comma matches this name."""
     return any(fnmatchcase(name, pattern) for pattern in listed(patterns))
 
 

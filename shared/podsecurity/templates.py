@@ -53,7 +53,7 @@ def marked_of(manifest: Json) -> Iterator[tuple[str, Json]]:
 
     A controller copies it to the objects that it makes.
     """
-    for name, path, value in _mappings(manifest):
+    for name, path, value in mappings_of(manifest):
         metadata = value.get("metadata")
         if isinstance(metadata, dict) and name.lower().endswith(("template", "templates")):
             yield f"{path}.metadata", metadata
@@ -89,7 +89,7 @@ def templates_of(manifest: Json) -> Iterator[Template]:
         return
     workflow = _workflow(manifest)
     yield from workflow.pods()
-    for name, path, value in _mappings(manifest):
+    for name, path, value in mappings_of(manifest):
         spec = value.get("spec")
         if _has_containers(spec) and (_is_template(name) or _names_an_image(spec)):
             yield Template(path, f"{path}.spec", value)
@@ -108,7 +108,7 @@ def _workflow(manifest: Json) -> _Workflow:
     return _Workflow("spec", spec)
 
 
-def _mappings(manifest: Json) -> Iterator[tuple[str, str, Json]]:
+def mappings_of(manifest: Json) -> Iterator[tuple[str, str, Json]]:
     """Every mapping in a manifest but its metadata and status: the name of its field, its path, itself."""
     for name, value in manifest.items():
         if name not in ("metadata", "status"):

@@ -1,12 +1,12 @@
-"""The verdict on one manifest: every rule it breaks, or the refusal that says so."""
+"""The verdict on one manifest: every broken rule, or the error for them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from shared import labels
 from shared.errors import FieldError, Rejected
-from shared.podsecurity import asked, baseline, removal, restricted
+from shared.podsecurity import asked, baseline, operated, removal, restricted
 from shared.podsecurity.pods import Found, Json, mapping
 from shared.podsecurity.rules import LEVELS, Level, Rules
 from shared.podsecurity.templates import Template, marked_of, templates_of
@@ -31,8 +31,17 @@ _PATCH: Final = "podSpecPatch"  # of Argo's workflows and templates
 _MANAGERS: Final = (labels.JOB_CONTROLLER, labels.MULTIKUEUE_CONTROLLER)
 
 
-def check_pods(manifest: Json, namespace: str, level: Level, rules: Rules) -> Found:
-    """What the pods of a manifest that goes to `namespace` break of `level` and of `rules`."""
+def check_pods(
+    manifest: Json,
+    namespace: str,
+    level: Level,
+    rules: Rules,
+    fenced: Collection[str] = (),
+) -> Found:
+    """What the pods of a manifest that goes to `namespace` break of `level` and of `rules`.
+
+    `fenced`: paths, as `Template.path`, of pod templates on which Roadstead has written a job's labels.
+    """
     found: Found = []
     if manifest.get("kind") == "Job" and manifest.get("apiVersion") == "batch/v1":
         template = mapping(mapping(manifest.get("spec")).get("template"))
@@ -40,21 +49,27 @@ def check_pods(manifest: Json, namespace: str, level: Level, rules: Rules) -> Fo
         job = Template("spec.template", "spec.template.spec", template)
         _check_template(job, namespace, level, rules, found)
         return found
+    judged: set[str] = set()
     for each in templates_of(manifest):
         if each.is_part:
             _check_part(each, level, found)
             continue
-        _check_marks(each.body, each.path, frozenset(), found)
+        judged.add(f"{each.path}.metadata")
+        written: frozenset[str] = labels.OF_PODS if each.path in fenced else frozenset()
+        _check_marks(each.body, each.path, written, found)
         _check_template(each, namespace, level, rules, found)
     for path, metadata in marked_of(manifest):
-        removal.check_marks(metadata, frozenset(), path, found)
+        if path.removesuffix(".metadata") not in fenced:
+            removal.check_marks(metadata, frozenset(), path, found)
         removal.check_metadata(metadata, path, found)
-    # A part of a pod spec is judged with the whole and by itself.
+        judged.add(path)
+    operated.check(manifest, namespace, rules, judged, found)
+    # A part of a pod spec is judged with the whole and separately.
     return list({(each.field, each.message): each for each in found}.values())[:MOST_REPORTED]
 
 
 def check_target(namespace: str, rules: Rules) -> Found:
-    """Whether anything may be placed in a namespace; "" is no namespace, and may."""
+    """True if anything may be placed in a namespace; "" is no namespace, and may."""
     if not namespace or rules.admits(namespace):
         return []
     text = f"nothing is placed in {namespace[:63]}"
@@ -62,7 +77,7 @@ def check_target(namespace: str, rules: Rules) -> Found:
 
 
 def check_job_fields(spec: Json, *, from_client: bool) -> Found:
-    """Fields of a Job by which somebody else would run it, or count pods that are not its own.
+    """Fields of a Job by which another controller would run it, or count foreign pods.
 
     An API server generates a selector, and says so by leaving manualSelector out.
     """
@@ -138,7 +153,7 @@ def _check_patch(spec: Json, field: str, found: Found) -> None:
 
 
 def is_plain(spec: Mapping[str, Any]) -> bool:
-    """Whether a pod has only fields that no rule below restricted is about."""
+    """True if a pod has only fields that no rule below restricted concerns."""
     if not spec.keys() <= _PLAIN_POD:
         return False
     listed = spec.get("containers")

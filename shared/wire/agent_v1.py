@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.wire.availability_rules import AvailabilityRules
 from shared.wire.consent import ConsentReport, NamedNamespaces
+from shared.wire.kind_rules import KindDefinitions, KindRule
+from shared.wire.left_objects import LeftObject
 from shared.wire.versions import OLDEST
 
 SYNC_PATH = "/agent/v1/sync"
@@ -27,6 +29,7 @@ LEASE_S, LEASE_MARGIN = 30.0, 1.1
 FULL_EVERY_S = 600.0
 MAX_WORKS_PER_REPLY, MAX_OBSERVED_PER_REQUEST = 1000, 2000
 MAX_MARKS, MOST_FORBIDDEN = 64, 200
+MOST_POD_NODES = 20_000  # pairs of work and node in one report; of works beyond, no nodes are told
 DIFF_REPORTED = "DiffReported"  # reason of what was compared: `drift` is how it differs
 MOST_UID_CHARS = 128  # of an object: an API server gives 36
 
@@ -105,6 +108,8 @@ class Work(Message):
     report_status: bool = False  # objects: tell the status as it is, too
     fresh: bool = False  # first offered in this very session: no earlier one can have started it
     namespace_id: str | None = None  # of the hub's namespace; None: a hub that does not tell it
+    kind_rule: KindRule | None = None  # protocol 7; None: a Job, or an object
+    object_uid: str = Field(default="", max_length=MOST_UID_CHARS)  # protocol 7: no other object
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the desired set."""
@@ -176,6 +181,8 @@ class Bound(Message):
     epoch: Whole
     bound: Whole  # on a node and not terminal, terminating ones included
     succeeded: Whole
+    # Protocol 6: on which nodes that a pool lists. Number of a node, counted through all pools, pods there, …
+    nodes: list[Whole] | None = None  # None: not told
 
 
 DownCause = Literal["NoAnswer", "Unauthorized", "Forbidden"]
@@ -214,9 +221,8 @@ class Capacity(Message):
     api_server: ApiServerDown | None = None  # None: it answers, or the agent does not look
     consent: ConsentReport | None = None  # None: unchanged
     creates: CreateAnswers | None = None  # None: no overload in the last minute, or an older agent
-    # Namespaces in which its account may not create Jobs; None: not known yet. A hub of before knows no such
-    # field: it is left out where there is none.
-    jobs_forbidden_in: list[str] | None = []
+    jobs_forbidden_in: list[str] | None = []  # namespaces; None: not known yet
+    unread_kinds: list[str] = []  # served "apiVersion/Kind" of jobs that it may not list
 
 
 class Drift(Message):
@@ -279,9 +285,8 @@ class Observed(Message):
     manifest: dict[str, Any] | None = None  # of a Job that is to be left alone, where known
     namespace_id: str = Field(default="", max_length=64)  # … and that of its namespace
     unstarted: bool = False  # of a Gone: proven that nothing of the epoch ever started, or will
-    found_epoch: int = (
-        0  # with reason NewerEpoch: that of the Job that is there; 0: the agent is older
-    )
+    found_epoch: int = 0  # with NewerEpoch: of the Job that is there; 0: the agent is older
+    left: LeftObject | None = None  # of an object, no Job, that is not desired
 
     def digest_line(self) -> str:
         """The line whose hash enters the digest of the observed set."""
@@ -321,9 +326,7 @@ class SyncRequest(Message):
     proto: int = OLDEST
     cluster: Any = None  # told by the credential; whoever says it must say the same
     session: str = Field(min_length=8, max_length=64)
-    follows: str = Field(
-        default="", max_length=64
-    )  # the latest `SyncReply.confirm` of this session
+    follows: str = Field(default="", max_length=64)  # latest `SyncReply.confirm` of this session
     seq: Whole = Field(ge=1)
     cluster_uid: str
     incarnation_seen: str = ""
@@ -335,9 +338,8 @@ class SyncRequest(Message):
     capacity: Capacity | None = None  # None: unchanged since the last acknowledged one
     availability: Whole | None = None  # by header: revision of its rules; None: it knows of none
     namespaces_held: Whole | None = None  # by header too; None: reports no consent
-    namespace_ids_held: bool | None = (
-        None  # were their ids told, too? None: an agent that knows of none
-    )
+    namespace_ids_held: bool | None = None  # were their ids told, too? None: it knows of none
+    kinds_held: Whole | None = None  # by header: revision of its definitions; None: no kinds
 
 
 class Desired(Message):
@@ -391,6 +393,7 @@ class SyncReply(Message):
     rotate: Rotate | None = None  # protocol 2
     availability: AvailabilityRules | None = None  # where the agent goes by others
     namespaces: NamedNamespaces | None = None  # where the agent holds others
+    kinds: KindDefinitions | None = None  # where the agent holds others (protocol 7)
     # Nothing of the request was taken: another session is live. Say this as `follows` to supersede it.
     confirm: str = ""
     need_full: bool = False  # send the whole observed set (and capacity) next

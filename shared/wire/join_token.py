@@ -1,4 +1,4 @@
-"""Join tokens as people carry them: `ID.SECRET`, and pins of the hub's CA where it has one of its own.
+"""Join tokens in text form: `ID.SECRET`, and pins of the hub's CA if it has a private one.
 
 A pin is the SHA-256 of a CA certificate's SubjectPublicKeyInfo in URL-safe base64 (`shared.certificates`).
 """
@@ -17,7 +17,7 @@ def add_pins(bearer: str, pins: Iterable[str]) -> str:
 
 
 def split_pins(text: str) -> tuple[str, tuple[str, ...]]:
-    """What is shown to the hub, and the pins by which the hub is known. Raises ValueError for odd pins."""
+    """The agent's proof for the hub, and the pins that identify the hub. Raises ValueError for odd pins."""
     parts = text.split(".")
     pins = tuple(parts[2:])
     if len(pins) > MOST_PINS or not all(is_pin(each) for each in pins):
@@ -28,5 +28,5 @@ def split_pins(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def is_pin(text: str) -> bool:
-    """Whether this can be a pin."""
+    """True if this can be a pin."""
     return _PIN.fullmatch(text) is not None

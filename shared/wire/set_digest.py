@@ -14,7 +14,7 @@ class SetDigest:
 
     def __init__(self) -> None:
         self._sum = 0
-        self._hex: str | None = ""  # None: to be written anew
+        self._hex: str | None = ""  # None: write it again
 
     @staticmethod
     def _hash(line: str) -> int:

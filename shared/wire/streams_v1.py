@@ -1,7 +1,7 @@
-"""Logs, pods and the contents of namespaces, asked of an agent while somebody waits: `/agent/v1/streams`.
+"""Live requests to an agent for logs, pods and the contents of namespaces: `/agent/v1/streams`.
 
-The agent asks what is wanted of it (a request hangs until there is something), and brings what it finds in
-numbered parts, each in a request of its own. The hub takes them in order, each once: a part that is sent
+The agent polls for questions (a request hangs until there is one), and uploads its findings in numbered
+parts, each in a separate request. The hub takes them in order, each once: a part that is sent
 again is known by its number, and one that there is no room for yet is not taken, and is sent again later.
 Nothing of this touches what is reported of jobs (`shared.wire.agent_v1`).
 """
@@ -17,19 +17,19 @@ FAILED_PATH: Final = (
     "/agent/v1/streams/failed"  # no id of a stream is such a word: an older hub says 404
 )
 
-# agent: questions that it answers besides those about pods, separated by commas; none: an older agent
+# agent: questions that it answers besides those about pods, separated by commas; empty: an older agent
 ANSWERS_HEADER: Final = "Roadstead-Answers"
 OF_PODS: Final = frozenset({"logs", "pods", "last"})
 NAMESPACE: Final = "namespace"
-POLL_S: Final = 45.0  # for so long a question hangs while nothing is wanted
-BEAT_S: Final = 1.5  # an agent that has nothing to bring says so this often
+POLL_S: Final = 45.0  # how long a poll hangs without a question
+BEAT_S: Final = 1.5  # interval at which an agent without lines reports that it is alive
 MOST_PART_BYTES: Final = 64 << 10  # of the lines of one part
 MOST_LINES: Final = 2000  # of one part
-MOST_PODS: Final = 200  # of one job that are told of, or whose logs are read at a time
+MOST_PODS: Final = 200  # of one job, reported or read at a time
 MOST_CONTAINERS: Final = 40  # of a pod
 MOST_EVENTS: Final = 100
 MOST_INSIDE: Final = 5  # objects of a namespace that are named
-MOST_FAILED: Final = 5  # pods whose last lines are told
+MOST_FAILED: Final = 5  # pods with reported last lines
 MOST_FAILED_TOLD: Final = 20  # … of all jobs, in one request
 LAST_LINES: Final = 20
 LAST_BYTES: Final = 4 << 10
@@ -47,7 +47,7 @@ class StreamMessage(Message):
 
 
 class StreamRequest(Message):
-    """What is wanted of the pods of one job. `what`: their logs, how they are, or the last lines of those
+    """The question about the pods of one job. `what`: their logs, how they are, or the last lines of those
     that failed, with how they did (`MOST_FAILED` pods, `LAST_LINES` of each, `LAST_BYTES` in all of each).
     Or what is inside a namespace (`uid`: of the work; `namespace` and `name` name it).
     """
@@ -63,8 +63,9 @@ class StreamRequest(Message):
     previous: bool = False  # of the run before the last restart
     since_s: int | None = None
     tail: int | None = None  # the last lines of each container
-    # Where reading goes on that broke off: by POD/CONTAINER the instant of the last line that was read. The
-    # log is told from that second on, whatever `since_s` and `tail` say; who asks knows what was read.
+    # The position at which an interrupted log resumes: by POD/CONTAINER the instant of the last line that
+    # was read. The
+    # log is sent from that second on, whatever `since_s` and `tail` say; the reader knows what it has read.
     after: dict[str, str] = Field(default_factory=dict)
 
 
@@ -139,19 +140,19 @@ class NamespaceTold(StreamMessage):
 
 
 class StreamEnd(StreamMessage):
-    """Why no more follows. The code is `Ended` where all has been said."""
+    """The reason for the end. The code is `Ended` if the log is complete."""
 
     code: Annotated[str, Field(max_length=64)]
     message: Text = ""
 
 
 class StreamPart(StreamMessage):
-    """A part of what was asked for, numbered from 1; one that says nothing tells that the agent is there."""
+    """A part of the answer, numbered from 1; an empty one reports that the agent is alive."""
 
     seq: int = Field(ge=1)
     lines: list[LogLine] = Field(default_factory=list, max_length=MOST_LINES)
     pods: list[PodTold] = Field(default_factory=list, max_length=MOST_PODS)
-    left_out: Number = 0  # pods of which nothing is said, for there are too many
+    left_out: Number = 0  # pods that are not listed, because there are too many
     events: list[EventTold] = Field(default_factory=list, max_length=MOST_EVENTS)
     unread: Text = ""  # why events can not be read
     namespace: NamespaceTold | None = None
@@ -182,6 +183,6 @@ class FailedPods(StreamMessage):
 
 
 class FailedPodsKept(Message):
-    """How many of them were new."""
+    """The number of new ones."""
 
     kept: int

@@ -1,4 +1,4 @@
-"""Which protocol hub and agent speak with each other: the agent offers a range, the hub chooses.
+"""Protocol negotiation between hub and agent: the agent offers a range, the hub chooses.
 
 Both go in headers, which either side's older releases ignore, with registration and with every request
 of a session. A message has nothing of a newer protocol than the one chosen; what it has besides is ignored,
@@ -12,6 +12,11 @@ and what it lacks has a default, so that releases one minor apart understand eac
     4   works carry the id of their namespace in the hub (`Work.namespace_id`)
     5   the hub orders sessions (`SyncRequest.follows`, `SyncReply.confirm`); those of agents of before are
         ordered by their clocks
+    6   capacity reports say on which nodes the bound pods of each work are (`Bound.nodes`); entries name
+        objects that nothing desires any more (`Observed.left`)
+    7   works of kinds that are no Jobs (`Work.kind_rule`), with the definitions of these kinds
+        (`SyncReply.kinds`); works name the one object that they are about (`Work.object_uid`); entries of
+        objects that nothing desires name their placement (`LeftObject.placed_by`)
 """
 
 import functools
@@ -20,12 +25,16 @@ from collections.abc import Mapping
 from typing import Final
 
 OLDEST: Final = 1
-NEWEST: Final = 5
+NEWEST: Final = 7
 ABANDONS: Final = 3  # the first in which an agent can leave objects to its member
 COMPARES: Final = 3  # … in which it can compare without writing
 APPLY_RULES: Final = 3  # … in which it knows `force`, `co_ownership` and `compare_all`
 NAMESPACE_IDS: Final = 4  # … in which it knows ids of namespaces
 CONFIRMS: Final = 5  # … in which it confirms a session before that supersedes another
+POD_NODES: Final = 6  # … in which its reports say on which nodes pods are
+LEFT_OBJECTS: Final = 6  # … in which it names objects that nothing desires any more
+KINDS: Final = 7  # … in which it holds, starts and reads works of kinds that are no Jobs
+OBJECT_UIDS: Final = 7  # … in which works name the object in the member that they are about
 PROTOCOL_HEADER: Final = (
     "Roadstead-Protocol"  # agent: `1-2`, what it speaks; hub: `2`, what it chose
 )
@@ -35,6 +44,8 @@ RULES_HEADER: Final = "Roadstead-Availability-Rules"
 NAMESPACES_HEADER: Final = "Roadstead-Namespaces"
 # … `1`: with their ids, `0`: by a hub that told none; none: it knows of no ids
 NAMESPACE_IDS_HEADER: Final = "Roadstead-Namespace-Ids"
+# agent: the revision of the definitions of kinds that it holds; none: it knows of no kinds
+KINDS_HEADER: Final = "Roadstead-Kinds"
 LINK_HEADER: Final = "Roadstead-Link"
 PLAIN_HTTP: Final = "plain-http"  # its only value: by --hub-plain-http, from another machine
 _USER_AGENT: Final = "roadstead-agent/"
@@ -47,7 +58,7 @@ class NotSpoken(Exception):
 
 @functools.cache  # reading it costs 0.2 ms
 def release() -> str:
-    """The release that is installed here; "" if there is none."""
+    """The installed release; "" if unknown."""
     try:
         return importlib.metadata.version("roadstead")
     except importlib.metadata.PackageNotFoundError:
@@ -55,7 +66,7 @@ def release() -> str:
 
 
 def offer() -> str:
-    """What this agent speaks."""
+    """The agent's protocols."""
     return f"{OLDEST}-{NEWEST}"
 
 
@@ -85,13 +96,13 @@ def ids_held(headers: Mapping[str, str]) -> bool | None:
 
 
 def chosen(answered: str | None) -> int:
-    """What a hub chose, by its answer's header; one that says nothing speaks the first protocol."""
+    """The protocol that a hub chose, by its answer's header; without one the first protocol."""
     found = _number(answered or "")
     return found if found is not None and OLDEST <= found <= NEWEST else OLDEST
 
 
 def user_agent(version: str) -> str:
-    """How an agent of this version calls itself."""
+    """The name that an agent of this version sends."""
     return f"{_USER_AGENT}{version or 'unknown'}"
 
 

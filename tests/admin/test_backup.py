@@ -18,8 +18,9 @@ from hub.admin import backup, migrate
 from hub.admin.opening import NAME, HubAlive
 from hub.admin.restore import Occupied, _to_server, restore
 from hub.services.context import identity, timeline
+from hub.services.questions import overview
 from hub.services.works import restored
-from hub.store import clusters, leases, manifests, schema, workloads, works
+from hub.store import changes, clusters, leases, manifests, schema, workloads, works
 from hub.store.backends.postgres import Postgres
 from hub.store.engine import Database
 from hub.store.errors import StoreError, UnusableDatabase
@@ -132,7 +133,7 @@ async def test_a_backup_is_its_owners_alone_and_overwrites_nothing(tmp_path: Pat
     """It holds what the hub keeps secret; a part of one is never left under its name."""
     url, file = await a_backup(tmp_path)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    with pytest.raises(UnusableDatabase, match="is there already"):
+    with pytest.raises(UnusableDatabase, match="exists already"):
         backup.take(url, file, NOW)
     with pytest.raises(UnusableDatabase):
         backup.take(url, tmp_path / "nowhere" / "file", NOW)
@@ -157,6 +158,7 @@ async def test_a_restored_store_stops_and_holds_what_may_have_started(tmp_path: 
     target = url_of(below(tmp_path, "restored"))
     db = Database.open(url, ManualClock(NOW))
     before = (await db.read(timeline.standing))[0]
+    revision = await db.read(changes.last_revision)
     await db.close()
     done = restore(file, target, NOW)
     assert done.held == 1
@@ -172,6 +174,9 @@ async def test_a_restored_store_stops_and_holds_what_may_have_started(tmp_path: 
         (work,) = await db.read(lambda tx: works.of_uids(tx, ["runs"]))
         assert (work.seen, work.options.doubtful) == (True, True)
         assert await db.read(leases.is_free)
+        told, _ = await db.read(lambda tx: overview.changes_since(tx, revision, 100))
+        held = [each["keys"] for each in told if each["kind"] == "workloads"]
+        assert held == [["waits"]], "the change feed after the backup's revision lists the job"
         await db.write(lambda tx: workloads.add(tx, [a_workload("later")]))
         assert await db.write(lambda tx: restored.accept(tx, "ann")) == incarnation
         assert await db.read(timeline.stopped) == ""
@@ -284,7 +289,7 @@ async def test_a_file_that_is_no_whole_backup_is_refused(tmp_path: Path):
         with pytest.raises(StoreError, match=why):
             restore(broken, target, NOW)
     for statement, why in (
-        ("DELETE FROM workloads WHERE uid = 'runs'", "does not hold the rows"),
+        ("DELETE FROM workloads WHERE uid = 'runs'", "does not contain the rows"),
         ("UPDATE alembic_version SET version_num = '2999_x'", "2999_x"),
     ):
         broken.write_bytes(good)
@@ -363,6 +368,10 @@ async def spoilt(folder: Path, statement: str) -> Path:
         ),
         (
             "UPDATE workloads SET cluster = 'nowhere' WHERE uid = 'runs'",
+            'job is "nowhere" .runs first. on an unknown cluster',
+        ),
+        (
+            "UPDATE workloads SET cluster = 'nowhere', state = 'Withdrawing' WHERE uid = 'runs'",
             'job is "nowhere" .runs first. on an unknown cluster',
         ),
         (

@@ -5,11 +5,14 @@ import resource
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from hub.admin import backup, doctor, migrate
 from hub.services.access import credentials
-from hub.services.context import identity
+from hub.services.context import hub_cluster, identity
+from hub.services.questions import overview
+from hub.services.scheduling import stalls
 from hub.services.works.restored import begin_recovery
 from hub.store import clusters, leases, schema, tokens, workloads
 from hub.store.engine import Database
@@ -53,6 +56,50 @@ async def test_a_store_that_takes_no_write_is_not_well(tmp_path: Path):
                 resource.setrlimit(resource.RLIMIT_FSIZE, before)
             assert level == "fail"
             assert message.startswith("no write is possible: ")
+    finally:
+        await db.close()
+
+
+async def test_a_scheduler_whose_turns_fail_is_not_well(tmp_path: Path):
+    """No job is placed meanwhile, though all else is well."""
+    found = await examined(tmp_path, lambda tx: stalls.record(tx, "IndexError: out of range"))
+    level, message = found["scheduling"]
+    assert (level, "IndexError: out of range" in message) == ("fail", True)
+    assert "scheduling" not in await examined(tmp_path / "well")
+
+
+def reporting(name: str, **capacity: Any) -> Any:
+    """A member whose agent has reported this."""
+    told = {"pools_revision": 1, "pools": [], "bound": [], **capacity}
+    return lambda tx: clusters.set_capacity(tx, name, orjson.dumps(told))
+
+
+async def test_a_kind_that_an_agent_may_not_list_is_named_with_the_missing_right(tmp_path: Path):
+    """Such an agent never says that it has read all objects of jobs."""
+    joined = declared("north", joined_at=dt.timedelta(days=9), heartbeat_at=dt.timedelta())
+    told = reporting("north", unread_kinds=["ray.io/v1/RayJob"])
+    level, message = (await examined(tmp_path, joined, told))["kinds"]
+    assert level == "warn"
+    assert message.startswith(
+        "north: its agent's account may not list and watch ray.io/v1/RayJob: grant it get, list, watch"
+    )
+    well = reporting("north", unread_kinds=[])
+    assert "kinds" not in await examined(tmp_path / "well", joined, well)
+
+
+async def test_restored_says_which_right_a_member_lacks_that_owes_its_report(tmp_path: Path):
+    """By member, beside those that owe it."""
+    url = url_of(tmp_path)
+    db = Database.open(url, SystemClock())
+    try:
+        await db.write(identity.load)
+        await db.write(declared("north", joined_at=dt.timedelta(days=9)))
+        await db.write(reporting("north", unread_kinds=["ray.io/v1/RayJob"]))
+        assert (await db.read(overview.restored))["lacking"] == {}
+        await db.write(lambda tx: begin_recovery(tx, "yesterday", "somebody", ()))
+        shown = await db.read(overview.restored)
+        assert shown["owing"] == ["north"]
+        assert "ray.io/v1/RayJob" in shown["lacking"]["north"]
     finally:
         await db.close()
 
@@ -127,7 +174,7 @@ async def test_a_credential_that_is_not_replaced_in_time_is_named(
     heard = declared("north", joined_at=dt.timedelta(days=9), heartbeat_at=dt.timedelta())
     found = (await examined(tmp_path, heard, joins))["members"]
     assert found[0] == level
-    assert ("north has a credential that ends soon" in found[1]) is (level == "warn")
+    assert ("north has a credential that expires soon" in found[1]) is (level == "warn")
 
 
 async def test_a_restored_store_is_a_failure_until_it_is_accepted(tmp_path: Path):
@@ -177,10 +224,30 @@ async def test_a_backup_is_looked_at_and_stays_as_it_is(tmp_path: Path):
     backup.take(url_of(tmp_path), file, SystemClock().now())
     before = as_it_is(file)
     found = {each.name: each.message for each in doctor.examine(f"sqlite:///{file}").findings}
-    assert found["writes"] == "not tried: this is a backup, which stays as it is"
+    assert found["writes"] == "skipped: a backup stays unchanged"
     assert as_it_is(file) == before
 
 
 def as_it_is(file: Path) -> tuple[bytes, list[Path]]:
     """What a file holds, and what is beside it."""
     return file.read_bytes(), sorted(file.parent.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("reason", "level"), [("HubClusterSilent", "fail"), ("HubClusterStarting", "warn")]
+)
+async def test_a_hub_cluster_that_is_not_followed_is_named(
+    tmp_path: Path, reason: str, level: str
+):
+    """The hub takes nothing from kubectl there, whatever else is well."""
+    told = {"status": "False", "reason": reason, "message": "no answer within 5 s"}
+    found = await examined(tmp_path, lambda tx: hub_cluster.tell_condition(tx, told))
+    assert found["hub cluster"][0] == level
+    assert f"{reason}: no answer within 5 s" in found["hub cluster"][1]
+
+
+@pytest.mark.parametrize("told", [{}, {"status": "True", "reason": "Running"}])
+async def test_a_hub_cluster_that_is_followed_or_absent_is_well(tmp_path: Path, told: Any):
+    """Without a hub cluster, or while the bridge runs."""
+    found = await examined(tmp_path, lambda tx: hub_cluster.tell_condition(tx, told))
+    assert found["hub cluster"][0] == "ok"

@@ -1,6 +1,7 @@
 """The schema of a store: looked at, brought up to date, taken back; and who may run beside whom."""
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -165,6 +166,29 @@ async def test_what_the_older_schema_can_not_hold_is_not_taken_back(tmp_path: Pa
     with connected(url) as conn:
         conn.execute(text("UPDATE workloads SET epoch = 2147483647"))
     assert migrate.down(url, schema.FIRST_OF_POSTGRES)[1].state == migrate.BEHIND
+
+
+@pytest.mark.store("postgres")
+def test_a_hub_that_ends_is_waited_for(tmp_path: Path) -> None:
+    """The server lists the connection of a stopped hub for a moment: that is no hub that runs."""
+    url = url_of(tmp_path)
+    migrate.up(url)
+    begun, listed = threading.Event(), threading.Event()
+
+    def end() -> None:
+        with connected(url, f"roadstead-hub {schema.HEAD}") as conn:
+            conn.execute(text("SELECT 1"))
+            begun.set()
+            assert listed.wait(60)
+            conn.execute(text("SELECT pg_sleep(0.3)"))
+
+    hub = threading.Thread(target=end)
+    hub.start()
+    assert begun.wait(60)
+    assert migrate.check(url).hubs == (schema.HEAD,)
+    listed.set()
+    assert migrate.down(url, schema.FIRST_OF_POSTGRES)[1].state == migrate.BEHIND
+    hub.join()
 
 
 @pytest.mark.store("postgres")

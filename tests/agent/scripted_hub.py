@@ -28,6 +28,7 @@ from shared.wire.agent_v1 import (
 )
 from shared.wire.availability_rules import AvailabilityRule, AvailabilityRules
 from shared.wire.consent import NamedNamespaces
+from shared.wire.kind_rules import KindDefinitions
 from shared.wire.set_digest import SetDigest
 from shared.wire.streams_v1 import STREAMS_PATH
 from tests import waiting
@@ -155,6 +156,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         self.pools = Pools(revision=1, keys=[])
         self.named = NamedNamespaces(revision=0, names=[])
         self.rules = AvailabilityRules(revision=0, rules=[])
+        self.kinds = KindDefinitions(revision=0, definitions=[])
         self.down = False
         self.refusal: tuple[int, str] | None = None
         self.loses: Callable[[SyncRequest], bool] = lambda request: False  # the reply, that is
@@ -279,6 +281,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
         message.availability = versions.rules_held(request.headers.get(versions.RULES_HEADER))
         named = request.headers.get(versions.NAMESPACES_HEADER)
         message.namespaces_held = versions.rules_held(named)
+        message.kinds_held = versions.rules_held(request.headers.get(versions.KINDS_HEADER))
         return await self._sync(request, message)
 
     async def _sync(self, http: httpx.Request, request: SyncRequest) -> httpx.Response:
@@ -321,6 +324,7 @@ class ScriptedHub(httpx.AsyncBaseTransport):
             pool_keys=self.pools,
             availability=self._rules_for(request),
             namespaces=self._names_for(request),
+            kinds=None if request.kinds_held in (None, self.kinds.revision) else self.kinds,
             orders=self._orders(request),
             need_full=self.wants_all,
         )

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+from typing import Any
 
 import httpx
 from fastapi import FastAPI
@@ -99,3 +100,17 @@ async def running_world(folder, **limits):
         for step in ("offer", "start"):
             await w.hub.transition(step, w.uid)
         yield w
+
+
+async def with_values(w: World, values: list[str]) -> World:
+    """The same world about another job, whose variables have these values."""
+    job: dict[str, Any] = a_job("many", queue="all")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    container["env"] = [{"name": f"V{n}", "value": value} for n, value in enumerate(values)]
+    made = await w.http["administrator"].post("/v1/jobs", json=job)
+    uid = made.json()["uid"]
+    await w.hub.settle()
+    await w.hub.change(uid, cluster="c1")
+    for step in ("offer", "start"):
+        await w.hub.transition(step, uid)
+    return dataclasses.replace(w, uid=uid)

@@ -14,7 +14,11 @@ from tests.house.sources import REPOSITORY
 pytestmark = pytest.mark.anyio
 SERVICES: Final = "tests/services"
 # Asks by POST, and changes nothing; or what an executor reports, which is in the job's events.
-NONE: Final = {"POST /v1/plan", "PATCH /v1/workloads/{namespace}/{name}/status"}
+NONE: Final = {
+    "POST /v1/plan",
+    "POST /v1/kinds:check",
+    "PATCH /v1/workloads/{namespace}/{name}/status",
+}
 _ROLLOUTS: Final = f"{SERVICES}/placements/test_rollout_calls.py"
 _REVISIONS: Final = f"{SERVICES}/placements/test_revisions.py"
 _RESTORED: Final = f"{SERVICES}/works/test_restored.py"
@@ -35,10 +39,16 @@ ELSEWHERE: Final = {
         )
         for verb, file in verbs.items()
     },
+    **{
+        f"POST /v1/cronjobs/{{namespace}}/{{name}}/{verb}": f"{SERVICES}/kinds/test_cron_doors.py"
+        for verb in ("suspend", "resume")
+    },
     "POST /v1/drift:settle": f"{SERVICES}/placements/test_settled_drift.py",
     "POST /v1/hand-over": f"{SERVICES}/objects/test_hand_over.py",
     "POST /v1/hub-cluster/resume": f"{SERVICES}/context/test_stops.py",
+    "POST /v1/restored:abandon": f"{SERVICES}/removals/test_decide.py",
     "POST /v1/restored:accept": _RESTORED,
+    "POST /v1/restored:remove": f"{SERVICES}/removals/test_decide.py",
     "POST /v1/restored/{uid}/adopt": _RESTORED,
     "POST /v1/restored/{uid}/forget": _RESTORED,
     "PUT /v1/availability-rules": "tests/api/test_availability.py",

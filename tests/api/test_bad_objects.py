@@ -6,7 +6,7 @@ from hub.store import clusters
 from tests.api.queues import with_a_running_job
 from tests.api.scheduling import scheduling
 from tests.api.serving import Served, served
-from tests.bad_inputs.objects import CASES, TAKEN, THEIRS, a_job, a_queue, queued
+from tests.bad_inputs.objects import CASES, TAKEN, THEIRS, UNASKED, a_job, a_queue, queued
 
 pytestmark = pytest.mark.anyio
 LISTED = {
@@ -37,6 +37,17 @@ async def test_what_only_looks_bad_is_taken(tmp_path, name, manifest):
         assert reply.status_code == 200, reply.text
         jobs = (await hub.admin.get("/v1/jobs")).json()["items"]
         assert [job["state"] for job in jobs] == ["Pending"] * (manifest["kind"] == "Job")
+
+
+async def test_row_48_a_quota_that_no_pod_can_use_is_warned_of(tmp_path):
+    """No container can ask for such a resource: the answer names it, and an Event does."""
+    async with served(tmp_path) as hub:
+        reply = await hub.admin.post("/v1/apply", json=UNASKED)
+        (warning,) = reply.json()["items"][0]["warnings"]
+        assert "no container can ask for warp-cores" in warning
+        events = (await hub.admin.get("/v1/events")).json()["items"]
+        told = [each["message"] for each in events if each["reason"] == "NotActedOn"]
+        assert ["warp-cores" in each for each in told] == [True]
 
 
 @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs:batch"])

@@ -1,32 +1,15 @@
 """Values of environment variables in logs: hidden all, or nothing is shown; and nobody waits for it."""
 
 import asyncio
-import dataclasses
-from typing import Any
 
 import pytest
 
 from hub.services.access import bindings, people
 from hub.services.access.bindings import WantedBinding
 from tests import waiting
-from tests.api.serving import a_job
-from tests.api.streaming import World, a_line, records, running_world
+from tests.api.streaming import a_line, records, running_world, with_values
 
 pytestmark = pytest.mark.anyio
-
-
-async def with_values(w: World, values: list[str]) -> World:
-    """The same world about another job, whose variables have these values."""
-    job: dict[str, Any] = a_job("many", queue="all")
-    (container,) = job["spec"]["template"]["spec"]["containers"]
-    container["env"] = [{"name": f"V{n}", "value": value} for n, value in enumerate(values)]
-    made = await w.http["administrator"].post("/v1/jobs", json=job)
-    uid = made.json()["uid"]
-    await w.hub.settle()
-    await w.hub.change(uid, cluster="c1")
-    for step in ("offer", "start"):
-        await w.hub.transition(step, uid)
-    return dataclasses.replace(w, uid=uid)
 
 
 async def test_the_shortest_of_many_values_is_hidden(tmp_path):
@@ -47,6 +30,18 @@ async def test_of_a_value_that_has_another_in_it_nothing_is_left(tmp_path):
         asked = await w.question()
         await w.bring(asked, 1, lines=[a_line("it is open sesame!")], end={"code": "Ended"})
         assert records(await reading)[0]["line"] == "it is [hidden]!"
+
+
+async def test_each_line_of_a_value_is_hidden(tmp_path):
+    """A key of many lines is written line by line; what is around a line is no part of it."""
+    async with running_world(tmp_path) as first:
+        w = await with_values(first, ["BEGIN KEY\n  c2VjcmV0\r\nb25lCg==\n"])
+        reading = w.ask(who="viewer")
+        asked = await w.question()
+        lines = [a_line(text) for text in ("BEGIN KEY", "c2VjcmV0", "it ends in b25lCg==.")]
+        await w.bring(asked, 1, lines=lines, end={"code": "Ended"})
+        told = [each["line"] for each in records(await reading)[:-1]]
+        assert told == ["[hidden]", "[hidden]", "it ends in [hidden]."]
 
 
 async def test_where_there_is_too_much_to_hide_nothing_is_shown(tmp_path):

@@ -29,7 +29,7 @@ async def test_a_stop_says_its_reason_and_what_resuming_means(tmp_path):
         await hub.hub.write(hub_cluster.tell_condition, STOPPED)
         shown = (await hub.admin.get("/v1/hub-cluster")).json()
         assert (shown["running"], shown["reason"]) == (False, "AbsentWithoutDeletion")
-        assert "counts as deleted" in shown["resuming"]
+        assert "count as deleted" in shown["resuming"]
 
 
 async def test_the_word_is_taken_once_and_for_its_reason(tmp_path):

@@ -92,7 +92,7 @@ async def test_an_empty_namespace_is_deleted_if_it_stays_empty(tmp_path):
     async with placed_space(tmp_path) as (people, agent):
         member, row = await answered(people, agent, ours=3)
     assert (row["fate"], row["inside"]) == ("DeletedIfEmpty", [])
-    assert row["message"].startswith("nothing of others is in it now")
+    assert row["message"].startswith("no objects of others are in it now")
     assert row["message"].endswith("and the hub's 3 objects and jobs in it are gone")
     assert (member["deletedIfEmpty"], member["left"]) == (1, 0)
 
@@ -110,7 +110,7 @@ async def test_without_an_answer_the_contents_are_not_reported(tmp_path):
     async with placed_space(tmp_path) as (people, _):
         _, row = await removed(people)
     assert row["fate"] == "DeletedIfEmpty"
-    assert "is not reported" in row["message"]
+    assert "are not reported" in row["message"]
 
 
 async def test_namespaces_beyond_those_that_a_list_asks_about_say_so(tmp_path):

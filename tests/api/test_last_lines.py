@@ -8,7 +8,7 @@ from hub.controllers.last_lines import LastLines
 from hub.services.live import last_lines
 from shared.wire.streams_v1 import FAILED_PATH, FailedPod, PodTold
 from tests import waiting
-from tests.api.streaming import a_line, running_world
+from tests.api.streaming import a_line, running_world, with_values
 
 pytestmark = pytest.mark.anyio
 SECRET = "open sesame"  # the value of a variable of the job
@@ -127,6 +127,15 @@ async def test_pods_that_fail_are_kept_while_their_job_runs(tmp_path):
         assert event["message"].startswith("pod p-1 on n1: container main exited with code 3")
 
 
+async def test_where_there_is_too_much_to_hide_no_line_is_kept(tmp_path):
+    """The hub keeps the exit code of its pod all the same."""
+    async with running_world(tmp_path) as first:
+        w = await with_values(first, [f"value-{n}" for n in range(501)])
+        await told_at_once(w, a_failed_pod() | {"epoch": 1}, lines=[a_line("it is value-7")])
+        (event,) = await kept(w)
+        assert event["message"] == "pod p-1 on n1: container main exited with code 3"
+
+
 async def test_the_newest_of_all_epochs_are_kept(tmp_path):
     """Twenty of a job; those of an earlier epoch, or of another cluster, say so."""
     async with running_world(tmp_path) as w:
@@ -177,3 +186,37 @@ async def test_two_pods_whose_names_differ_in_the_hidden_value_are_both_stored(t
     async with running_world(tmp_path) as w:
         await told_at_once(w, a_failed_pod(f"train-{SECRET}-0"), a_failed_pod("train-[hidden]-0"))
         assert len(await kept(w)) == 2
+
+
+async def test_a_pod_that_is_told_twice_at_once_is_stored_once(tmp_path):
+    """Its agent saw it fail twice before it could tell."""
+    async with running_world(tmp_path) as w:
+        reply = await told_at_once(w, a_failed_pod(), a_failed_pod(), a_failed_pod("p-2"))
+        assert reply.json() == {"kept": 2}
+        assert [each["subject"] for each in await kept(w)] == ["p-1", "p-2"]
+
+
+async def test_a_failure_is_of_when_its_pod_ended_by_its_member(tmp_path):
+    """Neither of when the pod started, nor of when the hub heard of it."""
+    async with running_world(tmp_path) as w:
+        times = {"started_at": "2025-12-31T23:00:01Z", "finished_at": "2025-12-31T23:00:02Z"}
+        await told_at_once(w, a_failed_pod() | times)
+        (event,) = await kept(w)
+        assert event["memberAt"] == times["finished_at"]
+
+
+async def test_what_the_agent_says_of_a_log_is_no_line_of_it(tmp_path):
+    """A note about missing lines is not stored as output of the pod."""
+    async with running_world(tmp_path) as w:
+        lines = [a_line("one"), a_line("the log can not be read", note=True), a_line("two")]
+        await told_at_once(w, a_failed_pod(), lines=lines)
+        (event,) = await kept(w)
+        assert event["message"].split("\n")[1:] == ["one", "two"]
+
+
+async def test_bytes_bound_the_lines_that_are_kept_whatever_their_alphabet(tmp_path):
+    """4 KiB as the store has them: of letters of two bytes half as many."""
+    async with running_world(tmp_path) as w:
+        await told_at_once(w, a_failed_pod(), lines=[a_line("\u00e9" * 1000)] * 9)
+        (event,) = await kept(w)
+        assert len(event["message"].split("\n")[1:]) == 2

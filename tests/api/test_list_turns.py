@@ -15,7 +15,13 @@ from tests.api.serving import a_job, served
 
 pytestmark = pytest.mark.anyio
 # Settings, counts, and streams with bounds elsewhere: none grows with the fleet's jobs and objects.
-SMALL = {"/v1/retention", "/v1/sign-in", "/v1/availability-rules", "/v1/jobs/{uid}/pods"}
+SMALL = {
+    "/v1/retention",
+    "/v1/sign-in",
+    "/v1/availability-rules",
+    "/v1/jobs/{uid}/pods",
+    "/v1/kinds",
+}
 
 
 def lists(app: Any) -> list[str]:

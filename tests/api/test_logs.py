@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from hub.store import clusters
+from hub.store.records.members import DownSince
 from shared.wire.streams_v1 import StreamRequest
 from tests import waiting
 from tests.api.streaming import STREAMS, a_line, records, running_world, world
@@ -119,6 +121,36 @@ async def test_a_silent_cluster_is_not_asked(tmp_path):
         w.hub.clock.advance(3600)
         reply = await w.ask()
         assert (reply.status_code, reply.json()["code"]) == (503, "ClusterSilent")
+
+
+@pytest.mark.parametrize("joined", [True, False])
+async def test_a_cluster_that_was_never_heard_is_not_asked(tmp_path, joined):
+    """No agent would answer: the hub refuses at once and says when it last heard the agent."""
+    async with running_world(tmp_path) as w:
+        never = {"heartbeat_at": None} | ({} if joined else {"joined_at": None})
+        await w.hub.hub.write(lambda tx: clusters.change(tx, "c1", **never))
+        reply = await w.ask()
+        assert (reply.status_code, reply.json()["code"]) == (503, "ClusterSilent")
+        assert "(last heard: never)" in reply.json()["detail"]
+
+
+async def test_an_unhealthy_member_is_named_as_the_cause(tmp_path):
+    """Its agent answers and can read no pods: the answer says since when, nothing of releases."""
+    async with running_world(tmp_path) as w:
+        down: DownSince = {
+            "reason": "no answer",
+            "since": "2026-05-01T00:00:00Z",
+            "cause": "NoAnswer",
+        }
+        await w.hub.hub.write(lambda tx: clusters.set_capacity(tx, "c1", b"{}", down))
+        reading = w.ask("pods")
+        await waiting.eventually(lambda: w.open)
+        w.hub.clock.advance(20)
+        reply = await reading
+        assert (reply.status_code, reply.json()["code"]) == (503, "MemberNotAnswering")
+        assert (
+            "its API server has not answered since 2026-05-01T00:00:00Z" in reply.json()["detail"]
+        )
 
 
 async def test_who_is_not_answered_is_told_so(tmp_path):

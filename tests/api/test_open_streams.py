@@ -8,6 +8,7 @@ from hub.services.context.settings import Logs
 from hub.services.live.open_streams import OpenStreams
 from hub.services.live.stream import Stream
 from shared.clock import ManualClock
+from shared.errors import Rejected
 from shared.wire.streams_v1 import StreamPart, StreamRequest
 from tests import waiting
 
@@ -48,6 +49,16 @@ async def test_a_question_that_nobody_waits_for_is_handed_to_no_agent():
     assert found.open == 0
 
 
+async def test_a_question_that_nobody_waits_for_is_brought_from_no_other_process():
+    """The relay ends with its reader: its connection, and the place at the other process, are free."""
+    found = streams()
+    stream = found.ask("ana", "c1", ASKED)
+    stream.relay = asyncio.create_task(asyncio.Event().wait())
+    found.leave(stream, "ReaderGone")
+    await waiting.eventually(stream.relay.done)
+    assert stream.relay.cancelled()
+
+
 async def test_a_question_waits_for_an_agent_that_answers_such():
     """An agent of an earlier release answers questions about pods, and is handed no other."""
     found = streams()
@@ -64,6 +75,45 @@ async def test_the_one_place_of_a_cluster_may_be_taken():
     """Half of one is one: whoever asks first has it."""
     found = streams(per_cluster=1)
     assert found.ask("ana", "c1", ASKED).end is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "who", "cluster"),
+    [
+        ({"per_principal": 1}, "ana", "c2"),
+        ({"per_cluster": 2}, "ana", "c1"),
+        ({"per_cluster": 1}, "ben", "c1"),
+        ({"streams": 1}, "ben", "c2"),
+    ],
+    ids=["of the reader", "of the reader in the cluster", "of the cluster", "of the hub"],
+)
+async def test_the_place_of_a_question_is_free_once_its_reader_has_left(limits, who, cluster):
+    """Every count in which it stood; that it is left twice frees no second place."""
+    found = streams(**limits)
+    for _ in range(3):
+        first = found.ask("ana", "c1", ASKED)
+        with pytest.raises(Rejected):
+            found.ask(who, cluster, ASKED)
+        for _ in range(2):
+            found.leave(first, "ReaderGone")
+        second = found.ask(who, cluster, ASKED)
+        found.leave(second, "ReaderGone")
+    assert found.open == 0
+
+
+async def test_a_stream_lasts_so_long_however_often_its_agent_is_heard():
+    """Then it ends, and says how to go on."""
+    clock = ManualClock()
+    found = OpenStreams(clock, Logs(longest_s=60), asyncio.Event())
+    stream = found.ask("ana", "c1", ASKED)
+    for seq in range(1, 8):
+        assert await stream.put(StreamPart(seq=seq), 0) == seq
+        found.why_ended(stream)
+        assert stream.end is None
+        clock.advance(10)
+    found.why_ended(stream)
+    assert stream.end is not None
+    assert stream.end.code == "LongestReached"
 
 
 async def test_an_agent_whose_part_waits_for_room_is_not_silent():

@@ -230,6 +230,7 @@ async def test_who_am_i_and_what_can_i(tmp_path):
 
         assert await can(ana, "submit", "jobs", "team-a")
         assert await can(ana, "cancel", "job")
+        assert await can(ana, "create", "cronjob", "team-a")
         assert not await can(ana, "submit", "jobs", "team-b")
         assert not await can(ana, "get", "clusters")
         assert await can(hub.viewer, "get", "clusters")
@@ -306,3 +307,19 @@ async def test_a_job_that_names_no_queue_is_of_the_default_one(tmp_path):
             await bound(hub, name, "submitter", **given)
             reply = await person.post("/v1/jobs", json=a_job(f"of-{name}"))
             assert reply.status_code == status, reply.text
+
+
+async def test_a_dry_run_of_a_jobs_deletion_is_refused_as_the_deletion_is(tmp_path):
+    """Or answers with the job, which stays; by whoever may delete it."""
+    async with served(tmp_path) as hub:
+        made = (await hub.admin.post("/v1/jobs", json=a_job("j"))).json()
+        path, asked = f"/v1/jobs/{made['uid']}", {"dryRun": True}
+        for body in (asked, {}):
+            refused = await hub.viewer.request("DELETE", path, json=body)
+            assert (refused.status_code, refused.json()["code"]) == (403, "Forbidden")
+        other = {**asked, "preconditions": {"uid": "another"}}
+        refused = await hub.admin.request("DELETE", path, json=other)
+        assert refused.json()["code"] == "PreconditionFailed"
+        told = await hub.admin.request("DELETE", path, json=asked)
+        assert (told.status_code, told.json()["uid"]) == (200, made["uid"])
+        assert (await hub.admin.get(path)).json()["deletedAt"] is None

@@ -151,6 +151,22 @@ async def test_what_is_promised_is_not_there_any_more(fleet: Fleet):
     assert not any(each["fits"] for each in again["jobs"][0]["clusters"])
 
 
+async def test_a_local_queue_of_the_same_documents_is_found(fleet: Fleet):
+    """The Job is asked about in the queue that would be made with it, whichever comes first."""
+    *_, door = a_queue("open")
+    door["metadata"]["name"] = "fresh"
+    (job,) = (await planned(fleet.hub, a_batch(queue="fresh"), door))["jobs"]
+    assert (job["clusterQueue"], job["reason"]) == ("open", "Fits")
+
+
+async def test_a_cluster_queue_of_the_same_documents_is_named(fleet: Fleet):
+    """Nothing is known of its quota: the answer says what to apply first, not that a queue is missing."""
+    flavor, queue, door = a_queue("coming")
+    (job,) = (await planned(fleet.hub, flavor, queue, door, a_batch(queue="coming")))["jobs"]
+    assert job["reason"] == "QueuePlanned"
+    assert "its ClusterQueue coming is among these documents" in job["message"]
+
+
 @pytest.mark.parametrize(
     ("queue", "namespace", "reason"),
     [("missing", "team-a", "QueueNotFound"), ("", "elsewhere", "DefaultQueue")],

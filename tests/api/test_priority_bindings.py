@@ -83,11 +83,32 @@ async def by_patch(client: httpx.AsyncClient) -> Any:
     return (await client.patch("/v1/workloads/team-a/j", content=content, headers=MERGE)).json()
 
 
+def with_pod_class(made: dict[str, Any], named: str) -> dict[str, Any]:
+    """Its pods name a PriorityClass, which the scheduler of a member goes by."""
+    made["spec"]["template"]["spec"]["priorityClassName"] = named
+    return made
+
+
+async def by_pods(client: httpx.AsyncClient) -> Any:
+    return (await client.post("/v1/jobs", json=with_pod_class(job("j", "low"), "high"))).json()
+
+
+async def by_pods_alone(client: httpx.AsyncClient) -> Any:
+    return (await client.post("/v1/jobs", json=with_pod_class(job("j"), "high"))).json()
+
+
+async def by_pods_of_a_workload(client: httpx.AsyncClient) -> Any:
+    made = workload("j", "low", 5)
+    made["spec"]["podSets"][0]["template"]["spec"]["priorityClassName"] = "high"
+    return (await client.post("/v1/workloads", json=made)).json()
+
+
 DOORS = (by_submit, by_batch, by_apply, by_apply_of_a_change, by_priority, by_workload, by_patch)
+PODS = (by_pods, by_pods_alone, by_pods_of_a_workload)
 
 
 @pytest.mark.parametrize("role", ["submitter", "batch-administrator"])
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", [*DOORS, *PODS])
 async def test_a_class_that_no_binding_lists_is_refused(tmp_path, door, role):
     """At every door, with the classes that the person may name."""
     async with hub_of_two_classes(tmp_path) as hub:
@@ -99,7 +120,7 @@ async def test_a_class_that_no_binding_lists_is_refused(tmp_path, door, role):
         )
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", [*DOORS, *PODS])
 async def test_bindings_add_up(tmp_path, door):
     """One that lists `high` beside one that lists `low`: every door is open."""
     async with hub_of_two_classes(tmp_path) as hub:
@@ -147,12 +168,18 @@ def moved(made: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-async def test_a_job_takes_no_class_into_a_queue_whose_binding_does_not_list_it(tmp_path):
-    """Queue `b` is open for every class, queue `a` for `low`."""
+@contextlib.asynccontextmanager
+async def bound_by_queue(tmp_path: Any) -> AsyncIterator[tuple[Served, httpx.AsyncClient]]:
+    """A person of queue `b` with every class, and of queue `a` with `low`."""
     async with hub_of_two_classes(tmp_path) as hub:
         for each in in_cohort("b", "4"):
             await hub.admin.post("/v1/apply", json=each)
-        client = await person(hub, "submitter", LOW_IN_A, ALL_IN_B)
+        yield hub, await person(hub, "submitter", LOW_IN_A, ALL_IN_B)
+
+
+async def test_a_job_takes_no_class_into_a_queue_whose_binding_does_not_list_it(tmp_path):
+    """Queue `b` is open for every class, queue `a` for `low`."""
+    async with bound_by_queue(tmp_path) as (hub, client):
         made = await client.post("/v1/jobs", json=moved(job("j", "high")))
         assert made.status_code == 201, made.text
         (item,) = (await client.post("/v1/apply", json=job("j", "high"))).json()["items"]
@@ -162,12 +189,35 @@ async def test_a_job_takes_no_class_into_a_queue_whose_binding_does_not_list_it(
 
 async def test_a_workload_takes_no_class_into_such_a_queue(tmp_path):
     """By a change of `queueName` alone."""
-    async with hub_of_two_classes(tmp_path) as hub:
-        for each in in_cohort("b", "4"):
-            await hub.admin.post("/v1/apply", json=each)
-        client = await person(hub, "submitter", LOW_IN_A, ALL_IN_B)
+    async with bound_by_queue(tmp_path) as (_, client):
         given = workload("j", "high", 1000)
         given["spec"]["queueName"] = "b"
+        assert (await client.post("/v1/workloads", json=given)).status_code == 201
+        content = orjson.dumps({"spec": {"queueName": "a"}})
+        reply = await client.patch("/v1/workloads/team-a/j", content=content, headers=MERGE)
+        assert reply.json()["code"] == "PriorityNotAllowed", reply.text
+
+
+async def test_pods_take_no_class_into_a_queue_whose_binding_does_not_list_it(tmp_path):
+    """The PriorityClass of a Job's pods stays in its queue as the Job's own class does."""
+    async with bound_by_queue(tmp_path) as (_, client):
+        there = with_pod_class(moved(job("j")), "high")
+        made = await client.post("/v1/jobs", json=there)
+        assert made.status_code == 201, made.text
+        (item,) = (await client.post("/v1/apply", json=there)).json()["items"]
+        assert item["result"] == "unchanged"
+        here = with_pod_class(job("j"), "high")
+        (item,) = (await client.post("/v1/apply", json=here)).json()["items"]
+        assert item["code"] == "PriorityNotAllowed", item
+        assert (await client.get(f"/v1/jobs/{made.json()['uid']}")).json()["queue"] == "b"
+
+
+async def test_pods_of_a_workload_take_no_class_into_such_a_queue(tmp_path):
+    """By a change of `queueName` alone."""
+    async with bound_by_queue(tmp_path) as (_, client):
+        given = workload("j", "low", 5)
+        given["spec"]["queueName"] = "b"
+        given["spec"]["podSets"][0]["template"]["spec"]["priorityClassName"] = "high"
         assert (await client.post("/v1/workloads", json=given)).status_code == 201
         content = orjson.dumps({"spec": {"queueName": "a"}})
         reply = await client.patch("/v1/workloads/team-a/j", content=content, headers=MERGE)

@@ -67,7 +67,7 @@ def test_that_the_token_before_has_ended_is_said(tmp_path):
         with running(tmp_path, f"--admin-token-file={tmp_path / name}") as (process, _):
             process.send_signal(signal.SIGTERM)
             process.wait(60)
-        assert log_of(tmp_path).read_text().count("the one before it has ended") == said
+        assert log_of(tmp_path).read_text().count("the previous one is revoked") == said
 
 
 @pytest.mark.store("postgres")

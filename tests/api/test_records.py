@@ -28,12 +28,14 @@ from tests.api.scheduling import scheduling
 from tests.api.serving import Served, a_job
 from tests.cli.records import Seen
 from tests.services.hubs import a_pool, a_queue
+from tests.services.kinds.swarms import a_definition, a_swarm
 
 pytestmark = pytest.mark.anyio
 ADDRESS = Address("http://hub", "")
 # What this story does not come by, and where it is looked at instead.
 ELSEWHERE = {
     "ProviderOfHub",  # where a provider is set: tests/sign_in
+    *("DecidedObjects", "Undecided"),  # of objects in members: tests/api/test_left_objects.py
     *("AvoidedBecause", "QuotaUse.subtree"),  # tests/cli/test_record_types.py
     *("Change", "WorkloadState"),  # streams: tests/cli/test_client_streams.py
     *(
@@ -60,7 +62,12 @@ ELSEWHERE = {
         *("ChangedField", "ChangedResource", "ClusterWork", "PlacementBinding", "Revision"),
         *("RevisionChanges", "RolledBack", "RolledCluster"),
     ),  # by a loop: tests/api/test_placed.py
-    *("Decided", "Incarnation", "Leftover"),  # of a store that went back: tests/attack, tests/e2e
+    *(
+        "Decided",
+        "Incarnation",
+        "Leftover",
+        "LeftObject",
+    ),  # of a store that went back: tests/attack, tests/e2e
     # by agents: tests/cli/test_logs.py, tests/e2e/test_logs.py
     *("Container", "JobPods", "LogEnd", "LogRecord", "MemberEvent", "Pod"),
     *(
@@ -129,6 +136,9 @@ async def test_records_say_what_the_hub_says(tmp_path: Path) -> None:
             access.unbind_role("b"),
             access.audit(limit=5),
             hub_calls.availability_rules(),
+            objects.apply(json.dumps(a_definition())),
+            hub_calls.check_kinds(json.dumps([a_definition(), a_swarm()])),
+            hub_calls.kind_versions(),
             hub_calls.retention(),
             hub_calls.run_retention(),
             hub_calls.revoke_token("ada"),
@@ -170,6 +180,7 @@ async def _of_jobs(hub: Served, live: Any, seen: Seen) -> None:
         jobs.delete_job("team-a/two"),
         workloads.queues(),
         workloads.queue("gold"),
+        workloads.preview_stop("gold", drain=True),
         workloads.local_queue("team-a/gold"),
         workloads.pending("gold"),
         workloads.workloads(),
@@ -190,6 +201,7 @@ async def _of_clusters(hub: Served, live: Any, seen: Seen) -> None:
         clusters.clusters(),
         clusters.cluster("c"),
         clusters.namespaces("d"),
+        clusters.preview_cordon("c"),
         clusters.cordon("c"),
         clusters.cordon("c", on=False),
         clusters.drain("c", dry_run=True),

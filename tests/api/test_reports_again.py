@@ -10,7 +10,7 @@ import pytest
 
 from hub.domain.workloads.states import Transition
 from hub.services.outside import executors
-from hub.services.reading.executor_status import read_status
+from hub.services.outside.executor_status import read_status
 from hub.store import workloads
 from hub.store.records.workloads import Workload, move_of
 from hub.store.transaction import Transaction

@@ -214,8 +214,10 @@ async def test_row_77_no_route_ignores_a_parameter(tmp_path):
             ("DELETE", "/v1/tokens/viewer/v"),
         ):
             heard = await send(hub, method, f"{path}?dryRun=All")
-            # Deletions of objects know `dryRun=true`, and no other value.
-            known = path.startswith(("/v1/objects", "/v1/clusters/"))
+            # Deletions of objects, and acts on jobs, know `dryRun=true`, and no other value.
+            known = path.startswith(("/v1/objects", "/v1/clusters/")) or path.endswith(
+                ("/cancel", "/hold")
+            )
             code = "InvalidValue" if known else "UnknownParameter"
             assert (heard.status, heard.problem["code"]) == (422, code), path
         heard = await send(hub, "GET", f"/v1/jobs/{uid}")

@@ -86,6 +86,21 @@ async def test_row_81_patches_that_are_not_taken(tmp_path, kind):
             assert (heard.status, heard.problem["code"]) == (415, "UnsupportedMediaType")
 
 
+@pytest.mark.parametrize("method", ["PATCH", "PUT"])
+async def test_rows_66_and_81_objects_are_changed_by_applying_them(tmp_path, method):
+    """405 for a job or a queue, whatever the patch, with the methods and the way to change it."""
+    async with listening(tmp_path) as hub:
+        uid = await a_submitted(hub)
+        for path in (f"/v1/jobs/{uid}", "/v1/objects/kueue.x-k8s.io/ClusterQueue/q"):
+            body = [{"op": "replace", "path": "/metadata/uid", "value": "x"}]
+            heard = await send(hub, method, path, f"Content-Type: {PATCHES['json']}", body=body)
+            assert (heard.status, heard.problem["code"]) == (405, "MethodNotAllowed")
+            assert heard.headers["allow"].upper() == "DELETE, GET"
+            assert heard.problem["detail"].endswith(
+                "to change an object, apply it: POST /v1/apply"
+            )
+
+
 @pytest.mark.parametrize(
     ("patch", "status", "code"),
     [
@@ -112,6 +127,20 @@ async def test_row_82_cancelling_again(tmp_path):
         assert {json.loads(heard.body)["state"] for heard in answers} == {"Cancelled"}
 
 
+async def test_a_dry_run_in_kubernetes_form_deletes_nothing(tmp_path):
+    """Of a job it is a boolean; a list is refused, on every route."""
+    async with listening(tmp_path) as hub:
+        uid = await a_submitted(hub)
+        for path, code in (
+            (f"/v1/jobs/{uid}", "InvalidType"),
+            ("/v1/objects/core/Namespace/team-a", "UnknownField"),
+        ):
+            heard = await send(hub, "DELETE", path, body={"dryRun": ["All"]})
+            assert (heard.status, heard.problem["code"]) == (422, code), path
+            assert heard.problem["errors"][0]["field"] == "dryRun"
+        assert json.loads((await send(hub, "GET", f"/v1/jobs/{uid}")).body)["state"] == "Pending"
+
+
 @pytest.mark.parametrize(
     ("body", "status", "code", "field"),
     [
@@ -126,7 +155,7 @@ async def test_row_82_cancelling_again(tmp_path):
         ({"preconditions": {"uid": ""}}, 422, "InvalidType", "preconditions.uid"),
         ({"preconditions": ["uid"]}, 422, "InvalidType", "preconditions"),
         ({"propagationPolicy": "Orphan"}, 422, "UnknownField", "propagationPolicy"),
-        ({"dryRun": ["All"]}, 422, "UnknownField", "dryRun"),
+        ({"gracePeriodSeconds": 0}, 422, "UnknownField", "gracePeriodSeconds"),
     ],
 )
 async def test_row_83_preconditions(tmp_path, body, status, code, field):

@@ -20,7 +20,7 @@ async def test_a_stored_kind_warns_in_answer_condition_and_event(tmp_path):
         answer = await hub.admin.post("/v1/apply", json=TOPOLOGY)
         (item,) = answer.json()["items"]
         assert item["result"] == "created"
-        assert "Topology" in item["warnings"][0]
+        assert item["warnings"][0].startswith("stored without effect: Topology")
         shown = (await hub.admin.get("/v1/objects/kueue.x-k8s.io/Topology/racks")).json()
         (condition,) = shown["status"]["conditions"]
         assert (condition["type"], condition["status"]) == ("NotActedOn", "True")
@@ -36,22 +36,24 @@ async def test_a_submitted_job_warns_of_what_it_asks_in_vain(tmp_path, path):
         job["spec"]["template"]["metadata"] = {"annotations": {RACK: "rack"}}
         answer = (await hub.admin.post(path, json=job)).json()
         told = answer if path == "/v1/jobs" else answer["items"][0]
-        assert RACK in told["warnings"][0]
+        assert told["warnings"][0].startswith(
+            f"stored without effect: spec.template.metadata.annotations[{RACK}]"
+        )
         events = (await hub.admin.get("/v1/events", params={"uid": told["uid"]})).json()["items"]
         assert "NotActedOn" in [each["reason"] for each in events]
 
 
 async def test_a_kind_without_adapter_is_refused_with_what_to_do(tmp_path):
-    """A JobSet with a queue name would wait for ever."""
+    """A Notebook with a queue name would wait for ever."""
     async with served(tmp_path) as hub:
-        template = {"spec": {"containers": [{"name": "m", "image": "i"}]}}
+        pods = {"template": {"spec": {"containers": [{"name": "m", "image": "i"}]}}}
         answer = await hub.admin.post(
             "/v1/apply",
             json={
-                "apiVersion": "jobset.x-k8s.io/v1alpha2",
-                "kind": "JobSet",
+                "apiVersion": "kubeflow.org/v1",
+                "kind": "Notebook",
                 "metadata": {"name": "s", "labels": {"kueue.x-k8s.io/queue-name": "q"}},
-                "spec": {"replicatedJobs": [{"template": {"spec": {"template": template}}}]},
+                "spec": pods,
             },
         )
         told = answer.json()
@@ -66,6 +68,7 @@ async def test_a_mistyped_kind_warns_and_is_kept(tmp_path):
         (item,) = (await hub.admin.post("/v1/apply", json=document)).json()["items"]
         assert item["result"] == "created"
         (said,) = item["warnings"]
+        assert said.startswith("kind: ")
         assert "did you mean Deployment?" in said
         again = (await hub.admin.post("/v1/apply", json=document)).json()["items"][0]
         assert (again["result"], again["warnings"]) == ("unchanged", [said])

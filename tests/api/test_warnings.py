@@ -1,5 +1,6 @@
 """A job that no member could ever hold is accepted with a warning, by every way in."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from tests.api.serving import Served, a_job, served
 from tests.domain.build import a_cluster, a_pool
 
 pytestmark = pytest.mark.anyio
+KUEUE = "kueue.x-k8s.io/v1beta1"
+JOBSET = ("jobset.x-k8s.io/v1alpha2", "JobSet")
 
 SAID = (
     "no member could ever hold it: no node of any member is large enough for one pod of main "
@@ -43,6 +46,54 @@ async def test_submit_warns_in_the_answer_and_in_a_header(tmp_path):
         assert reply.headers["Warning"] == f'299 - "{SAID}"'
 
 
+async def test_a_cron_job_whose_jobs_never_fit_is_a_warning(tmp_path):
+    """As one of its Jobs is."""
+    async with served(tmp_path) as hub:
+        leads(hub)
+        metadata = {"name": "nightly", "namespace": "team-a", "labels": {labels.QUEUE_NAME: "q"}}
+        spec = {"schedule": "@daily", "jobTemplate": {"spec": too_large()["spec"]}}
+        cron_job = {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": metadata,
+            "spec": spec,
+        }
+        (item,) = (await hub.admin.post("/v1/apply", json=cron_job)).json()["items"]
+        assert item["result"] == "created"
+        assert item["warnings"][-1] == SAID
+
+
+async def test_a_kind_that_no_member_serves_is_a_warning(tmp_path):
+    """Until a member reports that it serves the kind."""
+    queue = {"kueue.x-k8s.io/queue-name": "local-queue"}
+    template = a_job()["spec"]["template"]
+
+    def a_jobset(name: str) -> dict[str, Any]:
+        jobs = [{"name": "a", "template": {"spec": {"template": template}}}]
+        metadata = {"name": name, "namespace": "team-a", "labels": queue}
+        spec = {"replicatedJobs": jobs}
+        return {"apiVersion": JOBSET[0], "kind": JOBSET[1], "metadata": metadata, "spec": spec}
+
+    async with served(tmp_path) as hub:
+        leads(hub)
+        index = hub.app.state.schedule_index()
+        door = {"name": "local-queue", "namespace": "team-a"}
+        made = {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": door}
+        await hub.admin.post("/v1/apply", json={**made, "spec": {"clusterQueue": "q"}})
+        for kinds in ({"batch/v1/Job"}, {"batch/v1/Job", "/".join(JOBSET)}):
+            served_by = replace(
+                index.members.clusters["north"], protocol=7, kinds=frozenset(kinds)
+            )
+            index.members.put(served_by)
+            index.members.refresh(lambda _best, _left: None)
+            reply = await hub.admin.post("/v1/jobs", json=a_jobset(f"s{len(kinds)}"))
+            assert reply.status_code == 201, reply.text
+            said = reply.json().get("warnings") or [""]
+            assert ("jobset.x-k8s.io/v1alpha2/JobSet is not served there" in said[0]) is (
+                len(kinds) == 1
+            )
+
+
 async def test_a_hub_that_went_back_warns_that_it_starts_nothing(tmp_path):
     """By submit, in batches and by apply: the job is taken, and waits for an administrator."""
     async with served(tmp_path) as hub:
@@ -50,7 +101,7 @@ async def test_a_hub_that_went_back_warns_that_it_starts_nothing(tmp_path):
         hub.hub.timeline = StoreTimeline("one", b"k", [("run", 0)], stopped="it went back")
         reply = await hub.admin.post("/v1/jobs", json=a_job())
         (said,) = reply.json()["warnings"]
-        assert said.startswith("HubRolledBack: nothing is dispatched")
+        assert said.startswith("HubRolledBack: dispatch is stopped")
         many = await hub.admin.post("/v1/jobs:batch", json=[a_job("b")])
         assert many.json()["warnings"] == [{"index": 0, "message": said}]
         applied = await hub.admin.post("/v1/apply", json=a_job("c"))

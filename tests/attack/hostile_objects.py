@@ -1,4 +1,4 @@
-"""20 objects that a hub might be made to send to a member besides Jobs; no member takes them by default."""
+"""21 objects that a hub might be made to send to a member besides Jobs; no member takes them by default."""
 
 import base64
 from dataclasses import dataclass
@@ -54,8 +54,8 @@ def _object(
 
 
 def hostile_objects() -> list[HostileObject]:
-    """All 20."""
-    return [*_rights(), *_places(), *_secrets(), *_pods()]
+    """All 21."""
+    return [*_rights(), *_places(), *_secrets(), *_services(), *_pods()]
 
 
 def _rights() -> list[HostileObject]:
@@ -116,6 +116,16 @@ def _secrets() -> list[HostileObject]:
         _object(
             "bootstrap-token", "v1", "Secret", TENANT, type="bootstrap.kubernetes.io/token",
             code=_PODS, field="type",
+        ),
+    ]  # fmt: skip
+
+
+def _services() -> list[HostileObject]:
+    ports = [{"port": 443}]
+    return [
+        _object(
+            "service-of-other-addresses", "v1", "Service", TENANT, code=_PODS,
+            field="spec.externalIPs", spec={"ports": ports, "externalIPs": ["192.0.2.1"]},
         ),
     ]  # fmt: skip
 

@@ -125,11 +125,11 @@ async def test_of_jobs_that_are_said_no_more_nothing_is_kept(tmp_path: Path):
         for uid in ("gone", "there"):
             await db.write(call(forgotten.note, "north", [left(uid, manifest={"kind": "Job"})]))
             clock.advance(FULL_EVERY_S)
-        trim = call(retention.take_step, retention.trim_leftovers, Settings(), 1)
-        assert not await db.write(trim)
+        trim = call(retention.take_steps, [retention.trim_leftovers], Settings(), 1)
+        assert not (await db.write(trim)).more
         assert len(await db.read(kept_names)) == 2
         clock.advance(FULL_EVERY_S)
-        assert not await db.write(trim)
+        assert not (await db.write(trim)).more
         assert await db.read(kept_names) == [f"{forgotten._WRITTEN}m-there"]
         assert list(await db.read(forgotten._kept)) == ["m-there"]
 

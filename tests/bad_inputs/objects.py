@@ -181,8 +181,11 @@ THEIRS: Json = {
     "metadata": {"name": "theirs", "namespace": "team-b"},
     "spec": {"clusterQueue": "q"},
 }
+# A quota that no pod can use is taken, as by Kueue, whose users map other names to it; the hub warns.
+UNASKED: Json = a_queue("warp-cores", nominalQuota="1")
 # What looks bad and is taken: weight 0, scaling to zero, and what nothing suits now.
 TAKEN: tuple[tuple[str, Json], ...] = (
+    ("48 unasked", UNASKED),
     ("51 zero", a_queue(fairSharing={"weight": "0"})),
     ("58 zero", picking(0)),
     ("55 nowhere", a_job(cluster_selector="region=nowhere")),

@@ -53,6 +53,7 @@ class Parts:
         self.mirror = Mirror(hub.hub, kube, self.sources, self.index, lambda uid: None)
         self.deletions = Deletions(hub.hub, kube, self.sources, self.mirror, self.condition)
         self.events = EventRecorder(hub.hub, kube, self.sources)
+        self.mirror.left = self.events.was_left
         self.writeback = Writeback(
             hub.hub, kube, self.sources, self.mirror, self.events, lambda uid: ""
         )
@@ -152,12 +153,19 @@ async def parts(
 
 @contextlib.asynccontextmanager
 async def on_simulated(
-    directory: Path, kinds: Sequence[Mirrored] = KINDS, clock: ManualClock | None = None
+    directory: Path,
+    kinds: Sequence[Mirrored] = KINDS,
+    clock: ManualClock | None = None,
+    *,
+    policies: bool = True,
 ) -> AsyncIterator[tuple[Parts, SimCluster]]:
-    """The parts on a simulated hub cluster that has a namespace `lab`, and the hub's kinds if asked for."""
+    """The parts on a simulated hub cluster that has a namespace `lab`, and the hub's kinds if asked for.
+
+    `policies`: those about Jobs and other work are installed there.
+    """
     make = with_hub_kinds if set(kinds) - set(KINDS) else without_hub_kinds
     # One credential is the hub's and the people's here.
-    cluster = make(mirror_policy=False)
+    cluster = make(mirror_policy=False, job_policy=policies)
     await cluster.start()
     try:
         kubeconfig = directory / "hub.kubeconfig"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hub.bridge.kinds import WORKLOAD, Mirrored
-from hub.bridge.mirror import MirrorRefusal
+from hub.bridge.refusals import MirrorRefusal
 from hub.bridge.workload_objects import WorkloadObjects
 from hub.bridge.writeback import _TOGETHER as QUESTION, QUEUES_S
 from hub.domain.workloads.origin import Origin
@@ -32,6 +32,7 @@ from tests.services.members.hubs import away, back
 
 pytestmark = pytest.mark.anyio
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
+COHORT = Mirrored(KUEUE, "Cohort", ("v1beta2",), finalized=True, order=1)
 LOCAL = Mirrored(KUEUE, "LocalQueue", ("v1beta2",), finalized=True, order=3)
 MEMBER = Mirrored(CLUSTER, "MemberCluster", ("v1beta1",), finalized=True, order=1)
 PLACED = Mirrored(PLACEMENT, "ResourcePlacement", ("v1beta1",), finalized=True, order=9)
@@ -46,6 +47,12 @@ ENTRANCE: dict[str, Any] = {
     "kind": "LocalQueue",
     "metadata": {"name": "default", "namespace": "team-a"},
     "spec": {"clusterQueue": "main"},
+}
+ALL: dict[str, Any] = {
+    "apiVersion": f"{KUEUE}/v1beta2",
+    "kind": "Cohort",
+    "metadata": {"name": "all"},
+    "spec": {},
 }
 TEAM: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}
 
@@ -76,23 +83,32 @@ async def test_the_counts_of_a_queue_follow_jobs_that_the_hub_cluster_does_not_h
         assert (await pending(it, queue), await pending(it, entrance)) == (1, 1)
 
 
-@pytest.mark.parametrize("failure", ["409", "503"])
-async def test_a_count_that_could_not_be_written_is_written_later(tmp_path: Path, failure: str):
+@pytest.mark.parametrize(
+    ("kind", "failure"), [("ClusterQueue", "409"), ("LocalQueue", "503"), ("Cohort", "409")]
+)
+async def test_a_count_that_could_not_be_written_is_written_later(
+    tmp_path: Path, kind: str, failure: str
+):
     """Nothing else has to change for it."""
     clock = ManualClock(NOW)
-    async with on_simulated(tmp_path, [*KINDS, QUEUE, LOCAL], clock) as (it, cluster):
+    async with on_simulated(tmp_path, [*KINDS, COHORT, QUEUE, LOCAL], clock) as (it, cluster):
         await it.create(TEAM)
-        queue = await it.create(a_queue())
-        await it.create(ENTRANCE)
+        documents = (ALL, a_queue(cohortName="all"), ENTRANCE)
+        made = {each["kind"]: await it.create(each) for each in documents}[kind]
         await it.take()
-        await it.level(queue)
+        await it.level(made)
         await it.hub.submit("by-rest")
-        cluster.faults.add(failure, verb="patch", resource="clusterqueues")
+        cluster.faults.add(failure, verb="patch", resource=f"{kind.lower()}s")
         await it.writeback.turn()
-        assert await pending(it, queue) is None
+        assert not await figures(it, made)
         clock.advance(QUEUES_S)
         await it.writeback.turn()
-        assert await pending(it, queue) == 1
+        assert await figures(it, made)
+
+
+async def figures(it: Parts, queue: dict[str, Any]) -> set[str]:
+    """Names of what the status of a queue or cohort counts."""
+    return (await it.live(queue)).get("status", {}).keys() & {"pendingWorkloads", "fairSharing"}
 
 
 async def test_what_could_not_be_read_of_queues_and_members_is_due_in_the_next_turn(

@@ -31,7 +31,9 @@ async def events(it: Parts) -> list[dict[str, Any]]:
     return list((await it.kube.list("v1", "Event")).items)
 
 
-async def happens(it: Parts, obj: dict[str, Any], *reasons: str, kind: str = "Normal") -> None:
+async def happens(
+    it: Parts, obj: dict[str, Any], *reasons: str, kind: str = "Normal", text: str = ""
+) -> None:
     """The hub says these of an object, in one transaction."""
     metadata = obj["metadata"]
 
@@ -39,10 +41,20 @@ async def happens(it: Parts, obj: dict[str, Any], *reasons: str, kind: str = "No
         for reason in reasons:
             tx.event(
                 uid=metadata["uid"], kind=obj["kind"], namespace=metadata.get("namespace", ""),
-                name=metadata["name"], reason=reason, message=f"{reason} it is", type=kind,
+                name=metadata["name"], reason=reason, message=text or f"{reason} it is", type=kind,
             )  # fmt: skip
 
     await it.hub.write(say)
+
+
+async def test_of_an_event_of_several_lines_the_first_is_told(tmp_path: Path):
+    """Lines of a log follow the first one: who may list Events may not read logs for that."""
+    async with on_simulated(tmp_path) as (it, _):
+        job = await it.create(a_job())
+        await it.events.turn()
+        await happens(it, job, "PodFailed", text="exited with code 1\na line of its log")
+        await it.events.turn()
+        assert [each["message"] for each in await events(it)] == ["exited with code 1"]
 
 
 @pytest.mark.parametrize(

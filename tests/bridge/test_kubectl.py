@@ -4,7 +4,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
+import yaml
 
+from hub.store import objects
+from shared.kinds.registry import parse
 from tests.bridge.guide import CRD, CRDS, workload
 from tests.bridge.hub_cluster import until, world
 from tests.services.placements.fleet import GUIDE
@@ -43,6 +46,33 @@ async def test_a_cohort_that_is_taken_out_of_an_old_manifest_is_left(tmp_path: P
             await kubectl(tmp_path, "apply", *side, "-f", str(file))
             found = await it.get("ClusterQueue", "cluster-queue", version="kueue.x-k8s.io/v1beta2")
             assert ("cohortName" in found["spec"]) is member
+
+
+PREEMPTS = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: old-words}
+spec:
+  namespaceSelector: {}
+  flavorFungibility: {whenCanBorrow: Borrow, whenCanPreempt: Preempt}
+"""
+
+
+async def test_older_words_of_fungibility_are_those_of_every_door(tmp_path: Path):
+    """kubectl keeps `Preempt` as MayStopSearch, and what it has kept can be applied by REST."""
+    async with world(tmp_path) as it:
+        await until(lambda: it.get("CustomResourceDefinition", CRD, version=CRDS))
+        file = tmp_path / "queue.yaml"
+        file.write_text(PREEMPTS)
+        await kubectl(tmp_path, "apply", "-f", str(file))
+        found = await until(
+            lambda: it.hub.hub.read(
+                objects.find, "kueue.x-k8s.io", "ClusterQueue", "", "old-words"
+            )
+        )
+        words = dict.fromkeys(("whenCanBorrow", "whenCanPreempt"), "MayStopSearch")
+        assert found.spec["flavorFungibility"] == words
+        assert parse(yaml.safe_load(PREEMPTS)).spec["flavorFungibility"] == words
 
 
 async def kubectl(folder: Path, *words: str) -> str:

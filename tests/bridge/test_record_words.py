@@ -74,6 +74,31 @@ def test_what_is_large_comes_in_parts():
     assert [each for each in records_of(given, (3,)) if "Resource" in each.key.kind] == []
 
 
+POD = {"containers": [{"name": "c", "env": [{"name": "PASSWORD", "value": "hunter2"}]}]}
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {"kind": "Secret", "data": {"password": "hunter2"}},
+        {"kind": "Secret", "stringData": {"password": "hunter2"}},
+        {"kind": "Pod", "spec": POD},
+        {"kind": "Deployment", "spec": {"template": {"spec": POD}}},
+        {"kind": "CronJob", "spec": {"jobTemplate": {"spec": {"template": {"spec": POD}}}}},
+        {"kind": "ConfigMap", "status": {"seen": "hunter2"}},
+    ],
+    ids="-".join,
+)
+def test_a_snapshot_shows_nothing_secret(manifest: dict[str, Any]):
+    """A snapshot hides contents of Secrets and values of variables, and has no status."""
+    whole = {"apiVersion": "v1", "metadata": {"name": "one", "namespace": "team"}, **manifest}
+    some = facts(resources=[revision(0, ["u", "h"])], contents={"h": whole})
+    (found,) = [r for r in records_of(some, ()) if "ResourceSnapshot" in r.key.kind]
+    (told,) = found.body["spec"]["selectedResources"]
+    assert (told["kind"], told["metadata"]["name"]) == (manifest["kind"], "one")
+    assert "hunter2" not in str(found)
+
+
 def a_work(**given: Any) -> Work:
     values: dict[str, Any] = {
         "cluster": "east", "uid": "u", "epoch": 0, "generation": 1, "api_version": "v1",

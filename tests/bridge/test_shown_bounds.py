@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from hub.bridge.protection import Protection
-from hub.bridge.showing import PACE, TOGETHER
+from hub.bridge.showing import PACE, SELDOM_S, TOGETHER
 from hub.bridge.shown_jobs import PAGE, ShownJobs
 from hub.services.context.settings import BridgeSettings, Settings
 from hub.services.jobs.accept import submit_jobs
 from hub.services.reading.draft import draft
+from shared import labels
 from shared.clock import ManualClock
 from shared.kinds import parse_job
 from tests.bridge.crossings import Turns, crossing
@@ -52,6 +53,23 @@ async def test_those_passed_over_are_found_page_by_page(tmp_path: Path):
         assert (await full.find_more(), full.may_find_more) == ([], False)
 
 
+async def test_a_namespace_that_is_switched_on_is_looked_through_from_the_beginning(
+    tmp_path: Path,
+):
+    """However often: its Jobs were passed over while it was off, and older ones are shown too."""
+    async with crossing(tmp_path, clock=ManualClock(NOW)) as (_, it, _cluster):
+        uids = await submitted(it, 3)
+        lab = await it.kube.get("v1", "Namespace", "", "lab")
+        jobs = ShownJobs(it.hub.hub, it.sources)
+        for value, found in (("true", uids), ("false", []), ("true", uids), (None, [])):
+            await it.patch(lab, {"metadata": {"labels": {labels.SHOW_JOBS: value}}})
+            assert jobs.look_at_switches()
+            assert sorted(await jobs.find_more()) == sorted(found)
+            for uid in jobs.held():
+                jobs.drop(uid)
+        assert not jobs.look_at_switches()
+
+
 async def test_a_turn_writes_a_bounded_number_and_rests(tmp_path: Path):
     """News brings no turn nearer: called at once again it does nothing."""
     async with crossing(tmp_path, clock=ManualClock(NOW)) as (turns, it, cluster):
@@ -67,6 +85,21 @@ async def test_a_turn_writes_a_bounded_number_and_rests(tmp_path: Path):
         it.hub.clock.advance(rest)
         await mirrors(turns)
         assert cluster.store.count("jobs.batch") == 2 * TOGETHER
+
+
+async def test_what_is_refused_is_tried_again_every_five_minutes_at_least(tmp_path: Path):
+    """However often it was refused: who mends the cause does not wait for longer."""
+    async with crossing(tmp_path, clock=ManualClock(NOW)) as (turns, it, _):
+        limit(it)
+        await submitted(it, 1)
+        waits = []
+        for _ in range(12):  # the condition says nothing of protection: each try is refused
+            rest = await mirrors(turns)
+            assert rest is not None
+            waits.append(rest)
+            it.hub.clock.advance(rest)
+        assert max(waits) == pytest.approx(SELDOM_S)
+        assert waits[-3:] == pytest.approx([SELDOM_S] * 3)
 
 
 async def mirrors(turns: Turns) -> float | None:

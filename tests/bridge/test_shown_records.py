@@ -248,7 +248,7 @@ async def versions(it: World) -> list[str]:
 
 
 async def test_they_can_be_left_away_and_are_bounded(tmp_path: Path):
-    """A placement is shown whole or not at all; Off takes away what was shown."""
+    """A placement is shown whole or not at all, once there is room; Off takes away what was shown."""
     few = Settings(bridge=BridgeSettings(records_at_most=6))
     cluster = with_hub_kinds()
     await cluster.start()
@@ -266,6 +266,18 @@ async def test_they_can_be_left_away_and_are_bounded(tmp_path: Path):
 
             await until(told)
             assert await names(it, "ClusterSchedulingPolicySnapshot") == ["shop-0"]
+            await it.hub.write(
+                delete_object, PLACEMENT, "ClusterResourcePlacement", "", "shop",
+                origin="rest", principal="ann",
+            )  # fmt: skip
+
+            async def other_there() -> bool:
+                await waiting.span(0.5, why="agents ask a few times a second")
+                await withdrawn(it)
+                policies = await names(it, "ClusterSchedulingPolicySnapshot")
+                return policies == ["other-0"] and it.bridge.condition.records_shown == "All"
+
+            await until(other_there)
         off = Settings(bridge=BridgeSettings(records="Off"))
         async with world(tmp_path, cluster, limits=off) as it:
             await count(it, "Work", 0)

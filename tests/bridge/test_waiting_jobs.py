@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hub.bridge.mirror import MirrorRefusal
+from hub.bridge.refusals import MirrorRefusal
 from hub.bridge.writeback import WAITS
 from shared.clock import ManualClock
 from shared.conditions import find

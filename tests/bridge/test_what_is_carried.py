@@ -159,6 +159,21 @@ async def test_more_than_one_transaction_takes_are_all_taken(tmp_path: Path):
         assert refusal.code == "Unreadable"
 
 
+async def test_jobs_of_one_second_queue_in_the_order_in_which_they_came(tmp_path: Path):
+    """Creation times have whole seconds, and names and uids say nothing of who came first."""
+    async with on_simulated(tmp_path, clock=ManualClock(NOW)) as (it, _):
+        names = ["nine", "five", "two", "seven", "one", "four"]
+        made = [await it.create(a_job(name, labels=MARKS["labels"])) for name in names[:4]]
+        await it.take()
+        made += [await it.create(a_job(name, labels=MARKS["labels"])) for name in names[4:]]
+        await it.take()
+        rows = [row for each in made if (row := await it.job(each)) is not None]
+        assert [row.name for row in sorted(rows, key=lambda row: row.queued_at)] == names
+        assert len({row.queued_at for row in rows}) == len(names)
+        seconds = [dt.datetime.fromisoformat(m["metadata"]["creationTimestamp"]) for m in made]
+        assert [row.queued_at.replace(microsecond=0) for row in rows] == seconds
+
+
 async def test_a_store_that_is_away_refuses_nothing(tmp_path: Path):
     """It says nothing of the objects: they are taken when it is back."""
     async with on_simulated(tmp_path) as (it, _):
@@ -229,7 +244,7 @@ async def test_a_job_that_was_taken_stays_ours_when_it_is_released_there(tmp_pat
         await it.take()
         found[1]["spec"]["suspend"] = False
         found[1]["metadata"]["labels"] = {**marks, "team": "red"}
-        it.sources.changed.add(place)
+        it.sources.changed[place] = None
         await it.take()
         row = await it.job(job)
         assert row is not None

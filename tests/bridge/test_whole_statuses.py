@@ -138,6 +138,17 @@ def test_the_status_of_a_member_that_has_reported():
     }
 
 
+def test_a_property_that_is_not_reported_any_more_leaves_the_status():
+    """The status is written as a merge patch: a field that is only missing would stay for ever."""
+    member = a_member("north", joined_at=hour(8), heartbeat_at=hour(20))
+    cluster = Cluster("north", properties={"example.com/zone": "a"})
+    live = {"properties": {"example.com/gone": {"value": "1"}, "example.com/zone": {"value": "b"}}}
+    told = member_status(member, cluster, hour(10), live, 3, hour(20))["properties"]
+    assert (told["example.com/gone"], told["example.com/zone"]["value"]) == (None, "a")
+    fresh = member_status(member, cluster, hour(10), None, 3, hour(20))
+    assert "example.com/gone" not in fresh["properties"]
+
+
 def test_a_members_status_tells_which_properties_could_not_be_read():
     """Totals count nodes that take nothing; a property that is told no more is dropped by the patch."""
     cluster = Cluster(

@@ -38,9 +38,15 @@ _USERS = ("agent", "people", "tool")
 _KEPT_BYTES = 64
 
 
+def draw(seed: int) -> list[Act]:
+    """The acts of a seed that can be played on processes."""
+    drawn = acts.draw(random.Random(seed ^ 0x0E2))
+    return [each for each in drawn if each.what not in acts.OF_THE_STORE]
+
+
 def play(seed: int, folder: Path, source: Path = REPOSITORY) -> list[Violation]:
     """Play the acts of a seed on processes; what was found. AssertionError if the fleet does not start."""
-    drawn = acts.draw(random.Random(seed ^ 0x0E2))
+    drawn = draw(seed)
     env = {
         "ROADSTEAD_AGENT_ACCEPTED_NAMESPACES": "",
         owned_member.TAKE_OVERS: ",".join(sorted(_rules_of(drawn))),

@@ -174,7 +174,7 @@ def _of_pod(item: Json, status: Json) -> Json:
 
 
 def _deletion_asked(meta: Json) -> float:
-    """When deletion was asked for: the stamp says when the grace period ends."""
+    """When deletion was requested: the stamp says when the grace period ends."""
     asked = seconds(meta.get("deletionTimestamp"))
     return asked - (meta.get("deletionGracePeriodSeconds") or 0) if asked else 0.0
 

@@ -2,7 +2,6 @@
 
 import inspect
 import itertools
-import random
 
 import pytest
 
@@ -11,7 +10,6 @@ from tests.chaos.administrator import Administrator
 from tests.chaos.drawing import LEADER, LENGTH_S
 from tests.chaos.links import MODES
 from tests.chaos.schedule import schedule
-from tests.simulation.owners import acts
 from tests.simulation.owners.locals import Locals
 
 SEEDS = range(1, 201)
@@ -85,7 +83,7 @@ def test_every_hub_and_the_leader_is_hurt():
 def test_every_act_of_the_owners_can_be_played_on_processes():
     """Each act of many seeds is one of the locals' or one that the player does, with what it takes."""
     for seed in SEEDS:
-        for act in acts.draw(random.Random(seed)):
+        for act in owners.draw(seed):
             name = act.what.replace("-", "_")
             owner = Locals if hasattr(Locals, name) else owners._Player
             inspect.signature(getattr(owner, name)).bind(None, *act.given)

@@ -92,6 +92,7 @@ EXAMPLES: Final[Mapping[str, Release]] = {
                 "labels": {"release": "prometheus"},
                 "tokenSecret": {"name": "prometheus-token"},
             },
+            "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
             "settings": {"ROADSTEAD_RETENTION_JOBS_S": "86400"},
         },
         name="fleet",

@@ -1,7 +1,7 @@
 """What the charts render of kinds that no API server here knows: fields by hand, from their published APIs.
 
-ServiceMonitor and PodMonitor are the Prometheus operator's (monitoring.coreos.com/v1), Certificate is
-cert-manager's (cert-manager.io/v1).
+ServiceMonitor, PodMonitor and PrometheusRule are the Prometheus operator's (monitoring.coreos.com/v1),
+Certificate is cert-manager's (cert-manager.io/v1).
 """
 
 from typing import Any, Final
@@ -34,6 +34,24 @@ _ENDPOINT: Final = _closed(
     authorization=_closed("credentials", type=_TEXT, credentials=_KEY),
     tlsConfig=_closed("", serverName=_TEXT, ca=_closed("secret", secret=_KEY)),
 )
+_RULES: Final = _closed(
+    "name rules",
+    name=_TEXT,
+    rules={
+        "type": "array",
+        "minItems": 1,
+        "items": _closed(
+            "alert expr labels annotations",
+            **{
+                "alert": _TEXT,
+                "expr": _TEXT,
+                "for": _INTERVAL,
+                "labels": _TEXTS,
+                "annotations": _TEXTS,
+            },
+        ),
+    },
+)
 _SPECS: Final = {
     "ServiceMonitor": (
         "monitoring.coreos.com/v1",
@@ -42,6 +60,10 @@ _SPECS: Final = {
             selector=_SELECTOR,
             endpoints={"type": "array", "minItems": 1, "items": _ENDPOINT},
         ),
+    ),
+    "PrometheusRule": (
+        "monitoring.coreos.com/v1",
+        _closed("groups", groups={"type": "array", "minItems": 1, "items": _RULES}),
     ),
     "PodMonitor": (
         "monitoring.coreos.com/v1",

@@ -284,40 +284,6 @@ def test_the_schema_is_migrated_before_the_hubs_are_replaced() -> None:
             assert hooks == "pre-install,pre-upgrade"
 
 
-def test_an_agent_for_jobs_alone_may_write_nothing_else() -> None:
-    """The profile `jobs` grants writing Jobs, and creating the namespaces that they are in."""
-    granted = {
-        (resource, verb)
-        for each in helm.objects(EXAMPLES["agent: defaults"])
-        if each["kind"] == "ClusterRole"
-        for rule in each["rules"]
-        for resource in rule["resources"]
-        for verb in set(rule["verbs"]) - {"get", "list", "watch"}
-    }
-    writes = {("jobs", verb) for verb in ("create", "patch", "delete")}
-    assert granted == writes | {("namespaces", "create")}
-
-
-@pytest.mark.parametrize(
-    ("example", "verbs"),
-    [
-        ("hub: no marks, elsewhere", {"patch"}),
-        ("hub: in its hub cluster", {"patch", "create", "delete"}),
-    ],
-)
-def test_a_hub_makes_and_removes_jobs_only_where_it_shows_them(example: str, verbs: Any) -> None:
-    """Else it may do no more to people's Jobs than say whose they are, and suspend them."""
-    granted = {
-        verb
-        for each in helm.objects(EXAMPLES[example])
-        if each["kind"] == "ClusterRole" and each["metadata"]["name"].startswith("roadstead-hub")
-        for rule in each["rules"]
-        if "jobs" in rule["resources"]
-        for verb in set(rule["verbs"]) - {"get", "list", "watch"}
-    }
-    assert granted == verbs
-
-
 @every_example
 def test_the_policy_of_the_network_names_every_port(release: Release) -> None:
     """Hub and agent are reached on their own port alone, and reach names, and what they are told to."""

@@ -9,6 +9,7 @@ from roadstead.models.hub import (
     AvailabilityRules,
     Change,
     Decided,
+    DecidedObjects,
     HubCluster,
     Incarnation,
     Kept,
@@ -63,7 +64,12 @@ CALLS: list[Call] = [
     ("cancel", ("u",), {}, "POST /v1/jobs/u/cancel", None, WholeJob),
     ("hold", ("u",), {}, "POST /v1/jobs/u/hold", None, WholeJob),
     ("release", ("u",), {}, "POST /v1/jobs/u/release", None, WholeJob),
+    *(
+        (act, ("u",), {"dry_run": True}, f"POST /v1/jobs/u/{act}?dryRun=true", None, WholeJob)
+        for act in ("cancel", "hold", "release")
+    ),
     ("delete_job", ("u",), {}, "DELETE /v1/jobs/u", None, WholeJob),
+    ("delete_job", ("u",), {"dry_run": True}, "DELETE /v1/jobs/u", {"dryRun": True}, WholeJob),
     ("checks", (), {}, "GET /v1/checks?limit=500", None, [OpenCheck]),
     (
         "checks",
@@ -349,6 +355,30 @@ CALLS: list[Call] = [
     *(
         (f"{verb}_leftover", ("u", "c1"), {}, f"POST /v1/restored/u/{verb}", AT_C1, Decided)
         for verb in ("adopt", "forget")
+    ),
+    (
+        "adopt_leftover",
+        ("u", "c1"),
+        {"owner": "sue"},
+        "POST /v1/restored/u/adopt",
+        {"cluster": "c1", "owner": "sue"},
+        Decided,
+    ),
+    (
+        "decide_left_objects",
+        ("abandon",),
+        {"object_uid": "m-1", "cluster": "c1", "dry_run": True},
+        "POST /v1/restored:abandon",
+        {"objectUid": "m-1", "cluster": "c1", "dryRun": True},
+        DecidedObjects,
+    ),
+    (
+        "decide_left_objects",
+        ("remove",),
+        {"namespace": "n", "placement": "ResourcePlacement/a"},
+        "POST /v1/restored:remove",
+        {"namespace": "n", "placement": "ResourcePlacement/a"},
+        DecidedObjects,
     ),
     ("availability_rules", (), {}, "GET /v1/availability-rules", None, AvailabilityRules),
     (

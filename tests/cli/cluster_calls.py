@@ -1,14 +1,16 @@
-"""What the methods of a client about member clusters ask, and give."""
+"""What the methods of a client about member clusters and kinds of work ask, and give."""
 
 from typing import Any
 
 from roadstead.models.clusters import (
     Cluster,
+    CordonPreview,
     DeclaredCluster,
     Drained,
     JoinToken,
     MemberNamespace,
 )
+from roadstead.models.hub import CheckedKinds, KindVersions
 from roadstead.models.objects import Deleted
 
 CLUSTERS: list[tuple[str, tuple[Any, ...], dict[str, Any], str, Any, Any]] = [
@@ -41,6 +43,15 @@ CLUSTERS: list[tuple[str, tuple[Any, ...], dict[str, Any], str, Any, Any]] = [
     ("join_token", ("c",), {}, "POST /v1/clusters/c/join-token", None, JoinToken),
     ("cordon", ("c",), {}, "POST /v1/clusters/c/cordon", None, Cluster),
     ("cordon", ("c",), {"on": False}, "POST /v1/clusters/c/uncordon", None, Cluster),
+    ("preview_cordon", ("c",), {}, "POST /v1/clusters/c/cordon?dryRun=true", None, CordonPreview),
+    (
+        "preview_cordon",
+        ("c",),
+        {"on": False},
+        "POST /v1/clusters/c/uncordon?dryRun=true",
+        None,
+        CordonPreview,
+    ),
     ("remove_cluster", ("c",), {}, "DELETE /v1/clusters/c", None, Deleted),
     (
         "remove_cluster",
@@ -52,4 +63,6 @@ CLUSTERS: list[tuple[str, tuple[Any, ...], dict[str, Any], str, Any, Any]] = [
     ),
     ("drain", ("c",), {}, "POST /v1/clusters/c/drain", {}, Drained),
     ("drain", ("c",), {"dry_run": True}, "POST /v1/clusters/c/drain", {"dryRun": True}, Drained),
+    ("kind_versions", (), {}, "GET /v1/kinds", None, KindVersions),
+    ("check_kinds", ("{}",), {}, "POST /v1/kinds:check", {}, CheckedKinds),
 ]

@@ -47,7 +47,7 @@ NAME  ROLE       USERS  GROUPS  NAMESPACES  QUEUES  AGE
 name  submitter  ann    g       a,b         all     0s
 """,
     ),
-    ("access unbind x", [Answer(filled(RoleBinding))], "x is bound no more\n"),
+    ("access unbind x", [Answer(filled(RoleBinding))], "x is removed\n"),
     (
         "audit ls --user ann --since 2h",
         [items(filled(AuditEntry, at=LATER))],

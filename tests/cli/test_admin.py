@@ -76,4 +76,4 @@ def test_retention_is_shown_and_run(hub) -> None:
     shown = hub.run("admin", "retention", "-o", "json")
     assert {"workloads", "events"} <= {each["table"] for each in json.loads(shown.out)["items"]}
     done = hub.run("admin", "retention", "--run")
-    assert (done.code, done.lines[0].startswith("Taken away: ")) == (0, True)
+    assert (done.code, done.lines[0].startswith("Deleted: ")) == (0, True)

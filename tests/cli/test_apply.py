@@ -60,7 +60,7 @@ def test_nothing_to_apply_is_no_success(hub, tmp_path):
         alone = hub.run("apply", "-f", str(nothing))
         assert (alone.code, alone.out) == (2, "")
         assert alone.err.splitlines()[0] == said[0]
-        assert "There is nothing to apply" in alone.err
+        assert "contain nothing to apply" in alone.err
     beside = hub.run("apply", "-f", str(nothing), "-f", str(something))
     assert (beside.code, beside.err.splitlines()) == (0, said)
 
@@ -76,13 +76,21 @@ def test_folders_below_are_looked_into_when_asked(hub, tmp_path):
     assert deep.lines == ["Namespace below-1 created"]
 
 
+def test_a_file_without_end_is_refused():
+    """Before anything is sent, with the bound; it ended in a MemoryError."""
+    with answering() as script:
+        done = run("--server", script.address, "apply", "-f", "/dev/zero")
+    assert (done.code, script.asked) == (2, [])
+    assert "/dev/zero has more than 256 MiB: split it into several files." in done.err
+
+
 def test_several_files_are_read_before_the_first_is_sent(hub, tmp_path):
-    """A file that can not be read keeps all back: nothing is half applied for a typing error."""
+    """A file that cannot be read keeps all back: nothing is half applied for a typing error."""
     (tmp_path / "good.yaml").write_text(text(a_namespace("half-1")))
     wrong = tmp_path / "missing.yaml"
     done = hub.run("apply", "-f", str(tmp_path / "good.yaml"), "-f", str(wrong))
     assert done.code == 2
-    assert f"{wrong} can not be read: No such file or directory" in done.err
+    assert f"{wrong} cannot be read: No such file or directory" in done.err
     assert hub.run("apply", "-f", str(tmp_path / "good.yaml")).lines == [
         "Namespace half-1 created"
     ]

@@ -154,6 +154,7 @@ ACTS: list[tuple[str, str, Any]] = [
     ("restored", "GET /v1/restored", None),
     ("restored --accept", "POST /v1/restored:accept", None),
     ("admin retention", "GET /v1/retention", None),
+    ("kinds versions", "GET /v1/kinds", None),
     ("admin availability", "GET /v1/availability-rules", None),
     ("admin adopt u", "POST /v1/restored/u/adopt", {}),
     ("admin forget u --cluster c1", "POST /v1/restored/u/forget", {"cluster": "c1"}),
@@ -183,3 +184,12 @@ def test_what_is_to_be_done_is_what_was_typed(line: str, request_: str, body: An
         run("--server", script.address, *line.split())
     assert script.asked[0] == request_
     assert (json.loads(script.bodies[0]) if script.bodies[0] else None) == body
+
+
+def test_versions_of_a_definition_that_is_not_there() -> None:
+    """As what `get` does not find: exit code 3, and where to look."""
+    with answering(items()) as script:
+        done = run("--server", script.address, "kinds", "versions", "nope")
+    assert (done.code, done.out) == (3, "")
+    assert "there is no Karta nope" in done.err
+    assert "List the existing ones: roadstead kinds versions" in done.err

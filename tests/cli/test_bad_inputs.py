@@ -78,6 +78,14 @@ def test_an_object_that_only_looks_bad_is_applied(hub, tmp_path, name, manifest)
     assert done.code == 0, done.err
 
 
+def test_a_quota_that_no_pod_can_use_is_warned_of_by_the_command(hub, tmp_path):
+    """The command applies it, and standard error names the resource."""
+    named = objects.UNASKED | {"metadata": {"name": "unasked"}}
+    done = hub.run("apply", "-f", _file(tmp_path, named))
+    assert done.code == 0
+    assert "no container can ask for warp-cores" in done.err
+
+
 @pytest.mark.parametrize("queue", ["absent", "theirs"])
 def test_a_queue_that_is_not_there_is_refused_by_the_command(hub, tmp_path, queue):
     """One of another namespace is as if it were not there."""

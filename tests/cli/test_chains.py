@@ -39,11 +39,11 @@ def test_after_becomes_an_annotation(arguments, asked):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--after", "a:done"], "give JOB, or JOB with :ok, :any or :fail"),
+        (["--after", "a:done"], "use JOB, or JOB with :ok, :any or :fail"),
         (["--after", "a:afterok"], "Did you mean 'a:ok'?"),
         (["--after", "afternotok:a"], "Did you mean 'a:fail'?"),
         (["--after", "team-b/a"], "a job waits for jobs of its own namespace"),
-        (["--retry-on", "137"], "--retry-on goes with --retry"),
+        (["--retry-on", "137"], "--retry-on needs --retry"),
     ],
 )
 def test_what_can_not_be_meant_is_refused_before_anything_is_sent(arguments, words):
@@ -117,6 +117,6 @@ def test_a_chain_is_told_both_ways():
     assert told[0].startswith("  after a, which is to succeed: Running in north since 2026-05-01")
     assert told[1:] == [
         "  after b, which is to end: it did (Failed)",
-        "  after c, which is to succeed: nobody of that name has come yet",
+        "  after c, which is to succeed: no job of that name has been submitted yet",
         "  waited for by next",
     ]

@@ -80,7 +80,7 @@ def test_an_unknown_state_is_wrong_usage(hub):
 
 
 def test_a_check_is_served_until_it_is_not(hub):
-    """`serve` sets condition Active; a check that is not there is named."""
+    """`serve` sets condition Active; a check that does not exist is named."""
     check = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "AdmissionCheck",

@@ -192,7 +192,7 @@ def test_another_server_is_no_hub(answer):
     with (
         answering(answer) as script,
         Client(script.address) as hub,
-        pytest.raises(Unreachable, match=f"{script.address} is no hub"),
+        pytest.raises(Unreachable, match=f"{script.address} is not a hub"),
     ):
         hub.queues()
 

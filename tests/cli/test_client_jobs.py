@@ -124,7 +124,7 @@ def test_an_answer_that_tells_of_others_is_no_hubs():
     with (
         answering(_taken("a")) as script,
         Client(script.address) as hub,
-        pytest.raises(Unreachable, match="it told of 1 jobs where 2 were submitted"),
+        pytest.raises(Unreachable, match="it answered for 1 jobs, but 2 were submitted"),
     ):
         hub.submit_many([a_job("a"), a_job("b")])
 
@@ -149,7 +149,7 @@ def test_an_answer_without_its_job_is_no_hubs():
     with (
         answering(items({"name": "a"})) as script,
         Client(script.address) as hub,
-        pytest.raises(Unreachable, match=r"is no hub: its Job has no 'uid'"),
+        pytest.raises(Unreachable, match=r"is not a hub: its Job has no 'uid'"),
     ):
         hub.submit_many([a_job()])
 

@@ -121,7 +121,7 @@ def test_the_loop_hears_the_same_errors():
                 await hub.queues()
             with pytest.raises(JobFailed):
                 await hub.wait("01a1")
-            with pytest.raises(Unreachable, match="is no hub"):
+            with pytest.raises(Unreachable, match="is not a hub"):
                 await hub.overview()
             with pytest.raises(TypeError, match="unexpected keyword"):
                 hub.jobs(labelSelector="a=b")  # type: ignore[call-arg]  # as is tested

@@ -72,10 +72,10 @@ def test_a_private_ca_is_named(tmp_path, monkeypatch):
 
 def wrongs(ca: CA) -> dict[str, Pair]:
     return {
-        "no authority that is trusted here": CA("stranger").sign(),
+        "no trusted CA has signed it": CA("stranger").sign(),
         "it has expired": ca.sign(days=(-3, -1)),
         "it is not valid yet": ca.sign(days=(1, 3)),
-        "it is of another host": ca.sign(["hub.example"]),
+        "it is for another host": ca.sign(["hub.example"]),
     }
 
 

@@ -81,7 +81,7 @@ def test_kubectl_finds_the_program():
     """`kubectl roadstead …` is it, and says so in its usage."""
     programs = REPOSITORY / ".venv/bin"
     if shutil.which("kubectl") is None or not (programs / "kubectl-roadstead").exists():
-        pytest.skip("kubectl, or the installed command, is not there")
+        pytest.skip("kubectl, or the installed command, does not exist")
     import os
     import subprocess
 

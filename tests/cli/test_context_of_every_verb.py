@@ -18,7 +18,8 @@ from tests.cli.scripted import Answer, Scripted, answering, problem
 # Verbs that talk to no hub: each works on files, on a store or on a fleet that it starts itself.
 WITHOUT_HUB = {
     *("context ls", "context rm", "context set-namespace", "context use", "logout"),
-    *("demo", "up", "simulate cycle", "simulate place", "simulate run"),
+    *("demo", "up", "simulate cycle", "simulate place", "simulate podsets", "simulate run"),
+    *("kinds check", "kinds ls", "kinds show"),
     *("admin adopt", "admin availability", "admin backup", "admin doctor", "admin forget"),
     *("admin migrate", "admin release-finalizers", "admin restore", "admin retention"),
 }

@@ -66,7 +66,7 @@ def test_who_has_no_role_yet_logs_in(token_file):
     """The hub knows the token, which is all that a login asks; it is said what is missing."""
     with answering(asked=known(role="user")) as script:
         done = login(script, token_file, "--name", "prod")
-    assert (done.code, "no role lets you look at jobs yet" in done.err) == (0, True)
+    assert (done.code, "you have no role that shows jobs yet" in done.err) == (0, True)
     assert contexts.load().current == "prod"
 
 
@@ -104,7 +104,7 @@ def test_what_the_hub_does_not_accept_is_not_kept(token_file):
 
 
 def test_the_hub_of_the_data_folder_has_a_token_where_there_is_one(tmp_path):
-    """Nobody is told of a credential that is not there."""
+    """Nobody is told of a credential that does not exist."""
     for there in (False, True):
         (shown,) = json.loads(run("context", "ls", "-o", "json").out)["items"]
         assert (shown["name"], shown["hasToken"]) == ("local", there)
@@ -116,9 +116,9 @@ def test_the_hub_of_the_data_folder_has_a_token_where_there_is_one(tmp_path):
     ("arguments", "said"),
     [
         (("login", "--token-stdin"), "Missing option '--server'"),
-        (("login", "--server", "http://h"), "--token-file FILE or --token-stdin, or --oidc"),
-        (("--token", "t", "login", "--server", "http://h"), "can be seen by others"),
-        (("login", "--server", "http://h", "--token-file", "nowhere"), "can not be read"),
+        (("login", "--server", "http://h"), "--token-file FILE or --token-stdin, or use --oidc"),
+        (("--token", "t", "login", "--server", "http://h"), "Other users can see --token"),
+        (("login", "--server", "http://h", "--token-file", "nowhere"), "cannot be read"),
         (("login", "--server", "http://h", "--token-stdin", "--name", "local"), "not 'local'"),
         (("login", "--server", "http://h", "--token-stdin", "--name", "../x"), "letters, digits"),
     ],
@@ -189,7 +189,7 @@ def test_a_running_fleet_is_found_whatever_was_logged_in_to(tmp_path, monkeypatc
 
 
 def test_contexts_are_changed_and_forgotten():
-    """use, set-namespace and rm; `local` is always there; one that is not there is 2."""
+    """use, set-namespace and rm; `local` is always there; one that does not exist is 2."""
     keep(test=Stored("http://test"))
     assert run("context", "use", "test").code == 0
     assert resolve().server == "http://test"

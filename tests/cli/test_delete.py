@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from roadstead import NotFound, Rejected
-from tests.cli.build import a_job, a_namespace, text
+from tests.cli.build import a_job, a_listed_job, a_namespace, text
 from tests.cli.commands import Reached, run
 from tests.cli.scripted import Answer, answering, problem
 
@@ -76,7 +76,30 @@ def test_a_kind_of_nobody_is_asked_for(hub):
     assert hub.run("delete", "widget", "w").lines == ["Widget default/w deleted"]
     unknown = hub.run("delete", "gadget", "w")
     assert (unknown.code, unknown.out) == (3, "")
-    assert "gadget is no kind that the hub holds" in unknown.err
+    assert "gadget is not a kind that the hub holds" in unknown.err
+
+
+def test_a_kind_without_namespaces_is_told_without_one(hub):
+    """Whether its scope is known, or the hub alone knows it."""
+    widget = {"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"name": "w"}}
+    karta = {
+        "apiVersion": "run.ai/v1alpha1",
+        "kind": "Karta",
+        "metadata": {"name": "hive"},
+        "spec": {
+            "structureDefinition": {
+                "rootComponent": {
+                    "name": "hive",
+                    "kind": {"group": "example.com", "version": "v1", "kind": "Hive"},
+                    "specDefinition": {"podTemplateSpecPath": ".spec.template"},
+                    "statusDefinition": {"conditionsDefinition": {"path": ".status.conditions"}},
+                }
+            }
+        },
+    }
+    _applied(hub, widget, karta)
+    assert hub.run("delete", "gizmo", "w").lines == ["Gizmo w deleted"]
+    assert hub.run("delete", "Karta.run.ai", "hive").lines == ["Karta hive deleted"]
 
 
 def test_one_that_is_refused_keeps_no_other_back(hub):
@@ -86,7 +109,7 @@ def test_one_that_is_refused_keeps_no_other_back(hub):
     assert (done.code, done.lines) == (3, ["Namespace gone-4 deleted"])
     assert "there is no Namespace nowhere [NotFound]" in done.err
     well = hub.run("delete", "ns", "nowhere", "--ignore-not-found")
-    assert (well.code, well.lines) == (0, ["Namespace nowhere is not there"])
+    assert (well.code, well.lines) == (0, ["Namespace nowhere does not exist"])
 
 
 def test_draining_is_asked_of_queues_alone():
@@ -104,6 +127,27 @@ def test_draining_is_asked_of_queues_alone():
     assert "roadstead delete clusterqueue NAME --drain" in done.err
 
 
+def test_a_dry_run_of_a_job_is_refused_as_its_deletion_is():
+    """The hub is asked for the deletion itself, in a way that deletes nothing."""
+    forbidden = problem(403, "Forbidden", "you may see job n/j and no more")
+    with answering(Answer(a_listed_job("u")), forbidden) as script:
+        done = run("--server", script.address, "delete", "job/n/j", "--dry-run")
+    assert (done.code, done.out) == (4, "")
+    assert "you may see job n/j and no more" in done.err
+    assert (script.asked[1].split()[0], script.bodies[1]) == ("DELETE", b'{"dryRun":true}')
+
+
+def test_a_dry_run_of_a_job_says_whether_it_leaves_a_cluster():
+    """One that runs is withdrawn first; one that has ended is deleted."""
+    for state, said in (
+        ("Running", "would be withdrawn from gpu-1, then deleted"),
+        ("Failed", "would be deleted"),
+    ):
+        with answering(Answer(a_listed_job("j", state=state))) as script:
+            done = run("--server", script.address, "delete", "job/n/j", "--dry-run")
+        assert done.out == f"Job n/j {said}\n"
+
+
 def test_a_dry_run_says_where_an_object_of_kubectl_is_deleted():
     """With what that does in members; the exit code is 0, as nothing was refused."""
     counts = {"deleted": 1, "deletedIfEmpty": 0, "released": 0, "withdrawn": 0, "left": 0}
@@ -119,10 +163,10 @@ def test_a_dry_run_says_where_an_object_of_kubectl_is_deleted():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "Name what is to go"),
-        (("cq",), "which one?"),
-        (("cq/a", "b"), "expected KIND/NAME each time"),
-        (("cq", "a", "-f", "x.yaml"), "Name what is to go"),
+        ((), "Name what to delete"),
+        (("cq",), "name one:"),
+        (("cq/a", "b"), "expected KIND/NAME for each"),
+        (("cq", "a", "-f", "x.yaml"), "Name what to delete"),
     ],
     ids=["nothing", "no-name", "mixed", "both"],
 )
@@ -153,7 +197,7 @@ def test_answers_for_scripts(hub):
 
 
 def test_a_member_is_forgotten(hub):
-    """`clusters rm` names each that goes; one that is not there makes the exit code 3."""
+    """`clusters rm` names each that goes; one that does not exist makes the exit code 3."""
     with hub.client() as client:
         client.add_cluster("spare-1")
     done = hub.run("clusters", "rm", "spare-1", "spare-2")

@@ -14,6 +14,7 @@ import pytest
 from roadstead.cli import story
 from roadstead.models.explanation import Explanation
 from roadstead.models.jobs import Job
+from tests import stem
 from tests.cli.build import a_listed_job
 from tests.cli.commands import REPOSITORY, environment_without_ours
 from tests.cli.filled import filled
@@ -83,13 +84,14 @@ def test_what_is_to_be_typed_next_is_found(tmp_path, monkeypatch):
 @pytest.mark.timeout(SLOW_S)
 def test_the_demo_ends_by_itself(tmp_path):
     """--exit: all jobs succeed, a summary at the end, exit code 0, nothing on standard error."""
-    process = _demo("--exit", f"--data={tmp_path / 'data'}")
-    out, err = process.communicate(timeout=200)
-    assert (process.returncode, err) == (0, ""), out
+    told = ("roadstead.cli", "demo", "--exit", f"--data={tmp_path / 'data'}")
+    done = stem.run(*told, env=environment_without_ours(), alone=True, within_s=200)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
     for job in JOBS:
-        assert any(line.startswith(job) and " Succeeded " in line for line in out.splitlines())
-    assert "scores: cpu-1 " in out
-    assert "\x1b" not in out
+        lines = done.stdout.splitlines()
+        assert any(line.startswith(job) and " Succeeded " in line for line in lines)
+    assert "scores: cpu-1 " in done.stdout
+    assert "\x1b" not in done.stdout
     assert (tmp_path / "data" / "hub.kubeconfig").exists()
     assert list((tmp_path / "data" / "pids").iterdir()) == []
 

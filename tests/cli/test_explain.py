@@ -96,9 +96,9 @@ def test_candidates_are_named_and_the_spared_counted():
     """Who could be preempted for it, how many more, and which rule spares the rest."""
     lines = explained()
     at = lines.index("Preemption")
-    assert lines[at + 1] == "  could go for it: team-b/small (priority 1) and 2 more"
+    assert lines[at + 1] == "  preemption candidates: team-b/small (priority 1) and 2 more"
     assert lines[at + 2] == (
-        "  2 may not: reclaimWithinCohort of cq is Never (team-b/other and 1 more)"
+        "  2 protected: reclaimWithinCohort of cq is Never (team-b/other and 1 more)"
     )
 
 
@@ -171,7 +171,7 @@ def test_open_checks_are_told_with_who_is_awaited():
 def test_a_nomination_is_told():
     """Once victims were told to go, it says for which cluster."""
     lines = explained(nomination={"cluster": "c1", "victims": ["a", "b"]}, preemption=None)
-    assert "  2 jobs were told to make room for it on c1" in lines
+    assert "  2 jobs are preempted to make room for it on c1" in lines
     assert "Preemption" not in lines
 
 

@@ -15,7 +15,7 @@ from types import ModuleType
 class Absent(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
         if name.partition(".")[0] in {
-            "aiohttp", "alembic", "fastapi", "kubernetes_asyncio", "numpy", "orjson", "pydantic",
+            "aiohttp", "alembic", "fastapi", "jq", "kubernetes_asyncio", "numpy", "orjson", "pydantic",
             "pydantic_core", "sqlalchemy", "starlette", "structlog", "uvicorn", "uvloop", "yarl",
         }:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
@@ -48,13 +48,14 @@ def _without_extras(*arguments: str) -> "subprocess.CompletedProcess[str]":
             "roadstead simulate",
             "hub",
         ),
+        (("roadstead.cli", "kinds", "ls"), "roadstead kinds", "hub"),
         (("hub", "--data", "x"), "python -m hub", "hub"),
         (("agent", "--hub", "x"), "python -m agent", "agent"),
         (("agent.release", "--yes"), "python -m agent.release", "agent"),
         (("agent.earlier", "list"), "python -m agent.earlier", "agent"),
         (("shared.kubesim",), "python -m shared.kubesim", "sim"),
     ],
-    ids=["up", "demo", "simulate", "hub", "agent", "release", "earlier", "sim"],
+    ids=["up", "demo", "simulate", "kinds", "hub", "agent", "release", "earlier", "sim"],
 )
 def test_the_extra_is_named(arguments, program, extra):
     """One line says which extra to install, and the exit code is 2."""

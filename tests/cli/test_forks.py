@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,3 +114,19 @@ def has_ended(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
         return True
+
+
+def test_a_shell_types_commands_that_are_forks(tmp_path):
+    """They have the shell's streams, folder and variables, and end with the command's own exit code."""
+    stem.put_on_path(tmp_path, "roadstead", "roadstead.cli.root")
+    script = (
+        "roadstead kinds ls | head -n 1; roadstead kinds check - <<<'a: b' >told 2>&1; echo $?"
+    )
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+    )
+    first, code = done.stdout.splitlines()
+    assert first.startswith("KIND ")
+    assert code == "2"
+    assert "standard input, document 1, apiVersion" in (tmp_path / "told").read_text()

@@ -5,6 +5,7 @@ import json
 import pytest
 import yaml
 
+from roadstead.cli.export import hidden_in
 from tests.cli.build import a_job, text
 from tests.cli.commands import GUIDE
 
@@ -84,11 +85,28 @@ def test_a_secret_shows_no_value(hub, made):
     assert "hunter" not in done.out
 
 
+def test_an_export_of_secrets_shows_no_value_and_says_so(hub, made):
+    """Applied as it is it would write the marks: a note names the object."""
+    done = hub.run("export", "secrets", "jobs", "-n", SPACE)
+    assert (done.code, "hunter2" in done.out) == (0, False)
+    assert done.err == "Values are hidden in Secret s: write them in before you apply this.\n"
+
+
+def test_hidden_variables_of_a_job_are_noted():
+    """Who may not see them exports `[hidden]`; a value that is shown is no reason for a note."""
+    jobs = []
+    for name, value in (("shown", "1"), ("cut", "[hidden]")):
+        job = a_job(name, SPACE)
+        job["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": value}]
+        jobs.append(job)
+    assert hidden_in(jobs) == ["Job cut"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("get", "cq", "no-such"), "no ClusterQueue no-such"),
-        (("get", "gadget"), "gadget is no kind that the hub holds"),
+        (("get", "gadget"), "gadget is not a kind that the hub holds"),
         (("get", "job", "default/no-such"), "no job default/no-such"),
     ],
 )
@@ -121,3 +139,73 @@ def test_files_that_describe_nothing_are_refused(hub, tmp_path, content):
     """Wrong usage, before anything is asked."""
     (tmp_path / "f.yaml").write_text(content)
     assert hub.run("diff", "-f", str(tmp_path / "f.yaml")).code == 2
+
+
+def a_pytorchjob(name, namespace, queue=""):
+    """A PyTorchJob of one pod: a job if it names a queue."""
+    labels = {"labels": {"kueue.x-k8s.io/queue-name": queue}} if queue else {}
+    role = {"replicas": 1, "template": a_job()["spec"]["template"]}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name, "namespace": namespace, **labels},
+        "spec": {"pytorchReplicaSpecs": {"Worker": role}},
+    }
+
+
+@pytest.fixture(scope="module")
+def torch(hub, tmp_path_factory):
+    """The file of a PyTorchJob in a queue; one without a queue is beside it, for placements."""
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "kind": "LocalQueue",
+        "metadata": {"name": "q", "namespace": "torch"},
+        "spec": {"clusterQueue": "cluster-queue"},
+    }
+    folder = tmp_path_factory.mktemp("torch")
+    around, file = folder / "around.yaml", folder / "queued.yaml"
+    around.write_text(text(queue, a_pytorchjob("placed", "torch")))
+    file.write_text(text(a_pytorchjob("queued", "torch", "q")))
+    for each in (around, file):
+        done = hub.run("apply", "-f", str(each))
+        assert done.code == 0, done.err
+    yield file
+    for each in (file, around):  # lists of other tests have Jobs alone
+        done = hub.run("delete", "-f", str(each))
+        assert done.code == 0, done.err
+
+
+def test_jobs_and_placed_objects_of_one_kind_are_one_list(hub, torch):
+    """A PyTorchJob with a queue and one without are listed together, in every format."""
+    listed = hub.run("get", "pytorchjobs", "-n", "torch")
+    assert listed.code == 0, listed.err
+    assert listed.lines[0].split() == ["NAMESPACE", "NAME", "STATE", "REASON", "CONDITIONS", "AGE"]
+    assert sorted(line.split()[1] for line in listed.lines[1:]) == ["placed", "queued"]
+    names = hub.run("get", "pytorchjobs", "-n", "torch", "-o", "name")
+    assert sorted(names.lines) == ["torch/placed", "torch/queued"]
+
+
+def test_diff_compares_jobs_of_other_kinds(hub, torch):
+    """The applied file does not differ; a changed spec does, against the held one."""
+    assert hub.run("diff", "-f", str(torch)).code == 0
+    changed = torch.with_name("changed.yaml")
+    changed.write_text(torch.read_text().replace("replicas: 1", "replicas: 2"))
+    told = hub.run("diff", "-f", str(changed))
+    assert told.code == 1
+    assert "(held)" in told.lines[0]
+
+
+@pytest.mark.parametrize("kind", ["pytorchjobs", "jobs"])
+def test_export_prints_jobs_of_other_kinds(hub, torch, kind):
+    """By their own kind, and among all jobs."""
+    printed = list(yaml.safe_load_all(hub.run("export", kind, "-n", "torch").out))
+    found = [(each["kind"], each["metadata"]["name"]) for each in printed]
+    assert ("PyTorchJob", "queued") in found
+    assert ("PyTorchJob", "placed") in found or kind == "jobs"
+
+
+def test_plan_names_the_kind(hub, torch):
+    """The head of a planned job has its kind."""
+    planned = torch.with_name("planned.yaml")
+    planned.write_text(text(a_pytorchjob("p1", "torch", "q")))
+    assert hub.run("plan", str(planned)).lines[0].startswith("PyTorchJob torch/p1  ")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.build import a_listed_job
 from tests.cli.commands import Ran, run, spawn
-from tests.cli.scripted import Answer, Scripted, answering, items
+from tests.cli.scripted import Answer, Scripted, answering, items, problem
 
 FOUND = items(
     a_listed_job("one", uid="u-1"),
@@ -61,22 +61,127 @@ def test_who_waits_for_others_is_released_by_name_alone():
     assert changed == ["/v1/jobs/u-3/release", "/v1/jobs/u-4/release"]
 
 
-def test_a_dry_run_lists_and_changes_nothing():
-    """What would be done with which, and that nothing was."""
-    done, script = acted("cancel", "-q", "lq", "--dry-run")
-    assert done.out == (
-        "team-a/one Running on gpu-1: would cancel\nteam-a/three Held: would cancel\n"
-    )
-    assert done.err == "2 jobs; nothing was changed.\n"
-    assert all(line.startswith("GET") for line in script.asked)
-    done, _ = acted("cancel", "-q", "lq", "--dry-run", "-o", "json")
-    assert [job["uid"] for job in json.loads(done.out)["items"]] == ["u-1", "u-3"]
+STANDS = {
+    "runs": {"state": "Running"},
+    "waits": {"state": "Pending", "cluster": ""},
+    "held": {"state": "Held", "cluster": ""},
+    "ended": {"state": "Succeeded"},
+}
 
 
-def test_names_have_a_dry_run_too():
-    """Named one by one, each is looked at and told."""
-    done, script = acted("delete", "u-9", "--dry-run")
-    assert (done.code, script.asked) == (0, ["GET /v1/jobs/u-9"])
+def _stands(path: str) -> Answer:
+    uid = path.split("/")[3]
+    if uid == "gone":
+        return problem(404, "NotFound", "there is no job gone")
+    return Answer(a_listed_job(uid, **STANDS[uid]))
+
+
+@pytest.mark.parametrize(
+    ("verb", "uid", "line"),
+    [
+        ("cancel", "runs", "would be withdrawn from gpu-1 (Running), then Cancelled"),
+        ("cancel", "waits", "would be Cancelled (Pending)"),
+        ("cancel", "ended", "has ended already: Succeeded"),
+        ("hold", "runs", "would be withdrawn from gpu-1 (Running), then Held"),
+        ("hold", "waits", "would be Held (Pending)"),
+        ("hold", "held", "is held already (Held)"),
+        ("release", "held", "would be released (Held)"),
+        ("release", "waits", "waits already (Pending): it would avoid no cluster any more"),
+    ],
+)
+def test_a_dry_run_asks_the_hub(verb, uid, line):
+    """It says what would become of the job, and that nothing was changed."""
+    with answering(asked=_stands) as script:
+        done = run("--server", script.address, "jobs", verb, uid, "--dry-run")
+    assert (done.code, done.lines) == (0, [f"team-a/{uid} {line}"])
+    assert done.err == "1 job; nothing was changed.\n"
+    assert script.asked == [f"POST /v1/jobs/{uid}/{verb}?dryRun=true"]
+
+
+def test_a_dry_run_of_hold_says_what_it_stops_and_what_the_return_needs():
+    """A service that waits to grow runs on with what it has; once held it returns whole or not at all."""
+    pods = {"podSets": [{"name": "leader", "count": 2}, {"name": "worker", "count": 4}]}
+    runs = {"state": "Running", "cluster": "gpu-1"}
+    jobs = {
+        "whole": a_listed_job("whole", **runs, admission=pods),
+        "growing": a_listed_job("growing", **runs, admission={**pods, "wanted": {"count": 9}}),
+    }
+    with answering(asked=lambda path: Answer(jobs[path.split("/")[3]])) as script:
+        done = run("--server", script.address, "jobs", "hold", *jobs, "--dry-run")
+    stops = "would be withdrawn from gpu-1 (Running), then Held: this stops 6 pods"
+    back = "and after a release nothing of it runs before there is quota and room for all 9"
+    assert done.lines == [
+        f"team-a/whole {stops}",
+        f"team-a/growing {stops}, {back}",
+    ]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_jobs_of_others_are_named_in_errors_and_the_way_to_leave_them_out_once(dry_run):
+    """The filters matched them; a uid would not tell whose they are."""
+
+    def hub(path: str) -> Answer:
+        return FOUND if "?" in path and "dryRun" not in path else problem(403, "Forbidden", "no")
+
+    with answering(asked=hub) as script:
+        place = ("--server", script.address, "jobs", "cancel")
+        done = run(*place, "-n", "team-a", "--dry-run" if dry_run else "--yes")
+    assert done.code == 4
+    assert "error: team-a/one: no" in done.err
+    assert "error: team-a/three: no" in done.err
+    assert "u-1" not in done.err
+    assert done.err.count("--mine") == 1
+
+
+@pytest.mark.parametrize("verb", ["cancel", "hold", "release"])
+def test_a_dry_run_is_refused_as_the_verb_is(verb):
+    """The other jobs are told; the exit code is 3."""
+    with answering(asked=_stands) as script:
+        done = run("--server", script.address, "jobs", verb, "gone", "held", "--dry-run")
+    assert (done.code, len(done.lines)) == (3, 1)
+    assert "there is no job gone" in done.err
+
+
+def test_a_dry_run_of_all_that_match_asks_for_each():
+    """The hub is asked by uid; the answers are listed as JSON too."""
+    done, script = acted("cancel", "-q", "lq", "--dry-run", "-o", "json")
+    assert len(json.loads(done.out)["items"]) == 2
+    asked = [f"POST /v1/jobs/{uid}/cancel?dryRun=true" for uid in ("u-1", "u-3")]
+    assert sorted(script.asked[1:]) == asked
+
+
+def test_the_dry_run_of_a_deletion_is_the_hubs():
+    """It says what would become of each: withdrawn from its cluster, or deleted at once."""
+
+    def told(path: str) -> Answer:
+        uid = path.split("/")[3]
+        if uid == "gone":
+            return problem(404, "NotFound", "there is no job gone")
+        return Answer(a_listed_job(uid, state="Running" if uid == "runs" else "Succeeded"))
+
+    with answering(asked=told) as script:
+        place = ("--server", script.address, "jobs", "delete")
+        done = run(*place, "runs", "ended", "gone", "--dry-run")
+        text = run(*place, "runs", "--dry-run", "-o", "json")
+    assert done.code == 3
+    assert done.lines == [
+        "team-a/runs would be withdrawn from gpu-1 (Running), then its name is free",
+        "team-a/ended would be deleted (Succeeded); its name is free",
+    ]
+    assert "there is no job gone" in done.err
+    assert done.err.endswith("2 jobs; nothing was changed.\n")
+    assert sorted(script.asked[:3]) == [f"DELETE /v1/jobs/{n}" for n in ("ended", "gone", "runs")]
+    assert [json.loads(body) for body in script.bodies] == [{"dryRun": True}] * 4
+    assert [job["name"] for job in json.loads(text.out)["items"]] == ["runs"]
+
+
+def test_the_dry_run_of_a_deletion_of_all_that_match():
+    """The command asks the hub for each by its uid."""
+    done, script = acted("delete", "-q", "lq", "--dry-run")
+    assert (done.code, len(done.lines)) == (0, 3)
+    assert sorted(line for line in script.asked[1:]) == [
+        f"DELETE /v1/jobs/u-{n}" for n in (1, 2, 3)
+    ]
 
 
 def test_nobody_there_is_not_asked():
@@ -122,7 +227,7 @@ def test_nothing_to_do_is_said():
     with answering(items(a_listed_job(state="Failed"))) as script:
         done = run("--server", script.address, "jobs", "cancel", "--state", "failed", "--yes")
     assert (done.code, done.out) == (0, "")
-    assert "No job that matches is there to cancel" in done.err
+    assert "No matching job to cancel" in done.err
 
 
 def test_a_name_has_the_namespace_that_is_set(monkeypatch):

@@ -40,7 +40,7 @@ GIVEN = {
     ],
 )
 def test_templates_are_kubectls(template, drawn):
-    """Paths, places, filters, ranges and texts; what is not there prints nothing."""
+    """Paths, places, filters, ranges and texts; what does not exist prints nothing."""
     assert render(template, GIVEN) == drawn
 
 
@@ -78,7 +78,7 @@ def test_what_has_no_names_says_so():
     """-o name of things without names is wrong usage."""
     with answering(items({"id": 1, "at": "2026-01-01T00:00:00Z", "uid": "u"})) as script:
         done = run("--server", script.address, "events", "-o", "name")
-    assert (done.code, "has no names" in done.err) == (2, True)
+    assert (done.code, "have no names" in done.err) == (2, True)
 
 
 def test_as_json_is_what_it_was():

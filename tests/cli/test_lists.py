@@ -234,7 +234,7 @@ def test_watch_goes_on_through_a_restart_and_ends_with_ctrl_c():
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
     assert ["one" in printed[1], "two" in printed[3]] == [True, True]
-    assert "starting; trying again" in told
+    assert "starting; retrying" in told
     assert process.returncode == 0
 
 

@@ -174,9 +174,7 @@ def test_what_breaks_off_goes_on() -> None:
         "p-1 main one", "p-1 main two", "p-2 main other", "p-1 main 2nd", "p-1 main three", "",
     ]  # fmt: skip
     assert ran.code == 0
-    assert ran.err == (
-        "the stream broke off; asking again\nthis hub stops [HubStopped]; asking again\n"
-    )
+    assert ran.err == ("the stream broke off; retrying\nthis hub stops [HubStopped]; retrying\n")
     assert "after" not in queries[0]
     assert queries[1]["after"] == [f"p-1/main={AT}2.5Z,p-2/main={AT}1Z"]
 
@@ -201,7 +199,7 @@ def test_a_hub_that_is_away_is_asked_again_once_it_was_there() -> None:
         [told(line, STOPPED), silent, silent, told(ENDED)],
     )
     assert (ran.out, ran.code) == ("p-1 main one\n", 0)
-    assert ran.err == "this hub stops [HubStopped]; asking again\n"
+    assert ran.err == "this hub stops [HubStopped]; retrying\n"
 
 
 def test_a_job_that_waits_is_waited_for() -> None:
@@ -244,7 +242,7 @@ def test_where_the_agent_is_not_heard_it_is_asked_again() -> None:
 
 
 def test_logs_of_several_jobs() -> None:
-    """By their labels; what can not be read of one keeps nobody from the others, and is no success."""
+    """By their labels; what cannot be read of one keeps nobody from the others, and is no success."""
     listed = items(
         *(filled(Job, uid=uid, namespace="a", name=uid, state="Running") for uid in ("u1", "u2"))
     )

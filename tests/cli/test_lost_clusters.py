@@ -18,7 +18,7 @@ def test_a_job_that_waits_says_since_when_and_what_may_become_of_it():
         }
     )
     first, *choices = lines(loss, ())
-    assert first.startswith("  north was last heard 2026-05-01")
+    assert first.startswith("  north had its last contact 2026-05-01")
     assert first.endswith("(RescheduleAfter(5m))")
     assert choices == ["    - it starts elsewhere not before 08:05", "    - cancel it"]
 

@@ -41,6 +41,12 @@ def _pool_with(**fields) -> dict[str, Any]:
     return _with(pools=[{**POOL, **fields}])
 
 
+def test_a_members_file_without_an_end_is_refused():
+    """The command reads at most 16 MiB."""
+    with pytest.raises(click.UsageError, match="more than 16 MiB"):
+        read_members("/dev/zero")
+
+
 def test_a_number_gives_unlike_members():
     """Three members are a CPU, a memory and a GPU cluster; more go round again."""
     assert [m.name for m in read_members("5")] == [
@@ -165,7 +171,7 @@ def test_a_name_is_enough(tmp_path):
     ids=lambda v: v if isinstance(v, str) else "",
 )  # fmt: skip
 def test_a_mistake_is_named_with_file_and_field(tmp_path, document, words):
-    """A members file that can not be used is refused with the file, the entry, the field and the rule."""
+    """A members file that cannot be used is refused with the file, the entry, the field and the rule."""
     given = _file(tmp_path, document)
     with pytest.raises(click.UsageError) as caught:
         read_members(given)

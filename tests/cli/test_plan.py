@@ -35,7 +35,7 @@ kind namespace/name
   name     yes     3         4       message
   other    no      3         4       message
 
-  takes back, once it is applied:
+withdraws, once it is applied:
     cluster: 2 deleted, 3 deleted if empty, 4 released, 5 jobs withdrawn, 6 left, 7 not reported
       kind namespace/name  fate: message (inside, ...)
       ... and 7 more (-o json has the first 100)
@@ -45,16 +45,16 @@ kind namespace/name
 # cluster: kind namespace/name in type namespace/name, by overrides
 a: 1
 ---
-# 13 more: ask for one cluster, or for fewer objects
+# 13 more: limit the output to one cluster, or to fewer objects
 
-Job namespace/name  admitted, queue clusterQueue
+kind namespace/name  admitted, queue clusterQueue
   message
 
   CLUSTER  FITS  SCORE  WHY
   name     yes   3      message
   other    no    -      message
 
-Job namespace/name  not admitted (reason)
+kind namespace/name  not admitted (reason)
 """
 
 
@@ -95,7 +95,7 @@ def test_an_empty_plan_says_so(tmp_path: Path):
     (tmp_path / "a.yaml").write_text("kind: A\n")
     with answering(Answer({"placements": [], "jobs": [], "complete": True})) as script:
         ran = run("--server", script.address, "plan", str(tmp_path / "a.yaml"))
-    assert ran.out == "There is no placement and no Job in it.\n"
+    assert ran.out == "There is no placement, no Job and no CronJob with a queue in them.\n"
 
 
 MOVED = """\
@@ -121,8 +121,9 @@ def test_a_rebalance_is_shown_before_it_is_done():
         assert script.asked == ["POST /v1/placements/shop/p/rebalance"]
         shown[script.bodies[0]] = ran.out
     assert shown == {
-        b'{"carryOut":false}': MOVED + "Nothing has moved; --yes does it.\n",
-        b'{"carryOut":true}': MOVED + "It moves: who goes does so once who comes is available.\n",
+        b'{"carryOut":false}': MOVED + "Nothing has moved; use --yes to move.\n",
+        b'{"carryOut":true}': MOVED
+        + "Moving: objects leave a cluster once they are available on the new one.\n",
     }
 
 

@@ -71,6 +71,77 @@ def test_a_queue_is_stopped_and_goes_on(hub, queue):
     assert _spec(hub) == {**before, "stopPolicy": "None"}
 
 
+def test_a_dry_run_stops_nothing(hub, queue):
+    """It names queues of both kinds that would stop or resume, and is refused as the stop would be."""
+    before = _spec(hub)
+    done = hub.run("queues", "stop", "--dry-run", queue, "edits/lq", "no-such")
+    assert done.code == 3
+    assert done.lines == [
+        "ClusterQueue edited would be stopped; 0 jobs waiting would keep waiting",
+        "  0 admitted jobs would run on",
+        "LocalQueue edits/lq would be stopped; 0 jobs waiting would keep waiting",
+        "  0 admitted jobs would run on",
+    ]
+    assert "no-such" in done.err
+    assert "nothing was changed" in done.err
+    done = hub.run("queues", "resume", "--dry-run", queue)
+    assert done.out == "ClusterQueue edited has stopPolicy None already: nothing would change\n"
+    assert _spec(hub) == before
+    hub.run("queues", "stop", queue)
+    done = hub.run("queues", "resume", "--dry-run", queue)
+    assert done.out == (
+        "ClusterQueue edited would admit again; 0 jobs waiting would be considered again\n"
+    )
+    assert _spec(hub)["stopPolicy"] == "Hold"
+
+
+def test_a_dry_run_names_who_would_leave():
+    """A drain evicts what is admitted: some of it by name, and how many more."""
+    job = {"namespace": "team-a", "name": "train", "state": "Running", "cluster": "gpu-1"}
+    told = {
+        "kind": "ClusterQueue",
+        "namespace": "",
+        "name": "q",
+        "carriedOut": False,
+        "stopPolicy": "None",
+        "wouldBe": "HoldAndDrain",
+        "pending": 1,
+        "evicted": 2,
+        "left": 0,
+        "jobs": [job],
+    }
+    with answering(Answer(told)) as script:
+        done = run("--server", script.address, "queues", "stop", "--drain", "--dry-run", "q")
+    assert done.lines == [
+        "ClusterQueue q would be stopped; 1 job waiting would keep waiting",
+        "  2 admitted jobs would be evicted and requeued",
+        "    team-a/train  Running on gpu-1",
+        "    ... and 1 more",
+    ]
+    assert script.asked == ["POST /v1/queues/q/stop?dryRun=true"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "cordoned", "said"),
+    [
+        ("cordon", False, "c would be cordoned: no new work goes there; its 1 job continues"),
+        ("cordon", True, "c is cordoned already: nothing would change"),
+        (
+            "uncordon",
+            True,
+            "c would be uncordoned: new work goes there again; its 1 job continues",
+        ),
+    ],
+)
+def test_a_cordon_has_a_dry_run(verb, cordoned, said):
+    """It says how the member and its jobs would change."""
+    told = {"name": "c", "carriedOut": False, "cordoned": cordoned, "wouldBe": verb == "cordon"}
+    with answering(Answer(told | {"jobs": 1})) as script:
+        done = run("--server", script.address, "clusters", verb, "--dry-run", "c")
+    assert (done.code, done.out) == (0, said + "\n")
+    assert script.asked == [f"POST /v1/clusters/c/{verb}?dryRun=true"]
+
+
 def test_edits_are_in_the_audit_with_both_values(hub, queue):
     """`stop` and `resume` by their verbs, `set` with each value before and after."""
     hub.run("queues", "stop", queue)
@@ -112,11 +183,11 @@ def test_amounts_are_set_by_flavor_and_resource(hub, queue):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "What is to be set?"),
+        ((), "Nothing to set"),
         (("--nominal", "cpu=1"), "of which flavor? f1/cpu or f2/cpu"),
-        (("--nominal", "tpu=1"), "the queue has no quota of it"),
+        (("--nominal", "tpu=1"), "the queue has no quota for it"),
         (("--nominal", "memory="), "a quota is an amount"),
-        (("--nominal", "memory=much"), "no quantity"),
+        (("--nominal", "memory=much"), "is not a quantity"),
         (("--nominal", "cpu"), "RESOURCE=QUANTITY"),
     ],
 )

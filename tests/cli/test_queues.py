@@ -45,7 +45,7 @@ def test_a_local_queue_is_named_with_its_namespace():
     done, asked = queues(items(), "pending", "team-a/gold", "--offset", "10", "--limit", "5")
     path = "namespaces/team-a/localqueues/gold/pendingworkloads?offset=10&limit=5"
     assert asked == f"GET {VISIBILITY}/{path}"
-    assert "Nobody waits in team-a/gold." in done.err
+    assert "No jobs wait in team-a/gold." in done.err
 
 
 def test_a_bare_workload_is_listed_by_its_own_name():
@@ -58,7 +58,9 @@ def test_a_bare_workload_is_listed_by_its_own_name():
 
 def test_a_queue_says_what_it_borrows_and_what_waits_for_checks():
     """Beside its quota: amounts beyond it, its share, and reservations that are not admitted."""
-    quota = {"flavor": "spot", "resource": "cpu", "nominal": "1", "used": "3", "borrowed": "2"}
+    quota = {
+        "flavor": "spot", "resource": "cpu", "nominal": "1", "used": "3", "borrowed": "2", "available": "0",
+    }  # fmt: skip
     shown = {
         "kind": "ClusterQueue", "name": "gold", "strategy": "StrictFIFO", "cohort": "all",
         "state": "OverQuota",
@@ -68,8 +70,8 @@ def test_a_queue_says_what_it_borrows_and_what_waits_for_checks():
     done, _ = queues(Answer(shown), "show", "gold")
     assert "state     OverQuota" in done.out
     assert "1 more, whose admission checks are open" in done.out
-    assert "400 thousandths beyond its own quota" in done.out
-    assert done.out.split()[-5:] == ["cpu", "spot", "3", "2", "1"]
+    assert "share     40 % (what it borrows of its cohort, by its weight)" in done.out
+    assert done.out.split()[-7:] == ["spot", "3", "2", "1", "0", "unlimited", "unlimited"]
 
 
 def test_a_quota_without_a_limit_says_so():
@@ -85,3 +87,48 @@ def test_a_quota_without_a_limit_says_so():
     assert "cpu 2/unlimited" in listed.out
     done, _ = queues(Answer(shown), "show", "default")
     assert done.out.split()[-1] == "unlimited"
+
+
+def test_a_queue_alone_has_no_share_and_a_stopped_one_says_so():
+    """A share is of a cohort; a LocalQueue has its conditions as a ClusterQueue has."""
+    stopped = {
+        "type": "Active",
+        "status": "False",
+        "reason": "Stopped",
+        "message": "stopPolicy is Hold",
+    }
+    shown = {"kind": "ClusterQueue", "name": "q", "cohort": "", "conditions": [stopped]}
+    done, _ = queues(Answer(shown), "show", "q")
+    assert "share" not in done.out
+    door = {"kind": "LocalQueue", "namespace": "n", "name": "d", "conditions": [stopped]}
+    for told in (shown, door):
+        done, _ = queues(Answer(told), "show", "n/d" if told is door else "q")
+        assert "  Active=False  Stopped: stopPolicy is Hold" in done.lines
+
+
+def test_a_queue_says_what_it_may_borrow_and_lend_and_its_fair_share():
+    """Limits, weight and share of the queue; weight and late use of its LocalQueues."""
+    quota = {
+        "flavor": "spot", "resource": "cpu", "nominal": "4", "used": "0", "borrowed": "0",
+        "available": "6", "borrowingLimit": "2", "lendingLimit": "1",
+    }  # fmt: skip
+    sharing = {"weight": "3", "admissionFairSharingStatus": {"consumedResources": {"cpu": "89m"}}}
+    door = {
+        "namespace": "team-a", "name": "main", "clusterQueue": "gold", "pending": 0, "admitted": 0,
+        "fairSharing": sharing,
+    }  # fmt: skip
+    shown = {
+        "kind": "ClusterQueue", "name": "gold", "cohort": "all", "weight": "0",
+        "weightedShare": 2**63 - 1, "quotas": [quota], "localQueues": [door],
+    }  # fmt: skip
+    done, _ = queues(Answer(shown), "show", "gold")
+    assert done.lines[6:8] == [
+        "  weight    0",
+        "  share     beyond all others: it borrows with weight 0",
+    ]
+    assert ["cpu", "spot", "0", "0", "4", "6", "2", "1"] in [line.split() for line in done.lines]
+    assert done.lines[-1].split() == ["team-a/main", "0", "0", "3", "cpu", "89m"]
+    lonely, _ = queues(Answer(shown | {"cohort": ""}), "show", "gold")
+    assert ["cpu", "spot", "0", "0", "4", "6"] in [line.split() for line in lonely.lines]
+    alone, _ = queues(Answer({**door, "kind": "LocalQueue"}), "show", "team-a/main")
+    assert alone.lines[-2:] == ["  weight         3", "  used of late   cpu 89m"]

@@ -96,8 +96,8 @@ def test_a_near_miss_is_suggested():
         (["describe", "x"], "Did you mean 'explain'?"),
         (["jobs", "logs", "x"], "Did you mean 'roadstead logs'?"),
         (["jobs", "list"], "Did you mean 'ls'?"),
-        (["run", "--partition", "gpu", "--", "x"], "Here it is --queue."),
-        (["run", "--mem=16G", "--", "x"], "Here it is --memory."),
+        (["run", "--partition", "gpu", "--", "x"], "Use --queue."),
+        (["run", "--mem=16G", "--", "x"], "Use --memory."),
     ],
 )
 def test_words_of_elsewhere_lead_to_what_they_are_here(typed, said):

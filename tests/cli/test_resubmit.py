@@ -29,9 +29,22 @@ def test_a_copy_is_sent_under_the_next_name():
     assert json.loads(script.bodies[1]) == a_job("ok-r2")
 
 
-def test_a_name_that_is_taken_is_passed_over():
-    """Until one is free; a name that was asked for is refused instead."""
-    no = problem(409, "AlreadyExists", "job team-a/ok-r2 exists")
+def test_a_copy_of_a_run_of_a_cron_job_has_no_scheduled_time():
+    """The hub alone writes these annotations; others stay."""
+    job = a_job("nightly-29934657")
+    notes = {
+        "roadstead.dev/cron-job": "nightly",
+        "batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-11-30T23:00:00Z",
+        "team": "a",
+    }
+    job["metadata"]["annotations"] = notes
+    assert copy_of(job, "again")["metadata"]["annotations"] == {"team": "a"}
+
+
+@pytest.mark.parametrize("code", ["AlreadyExists", "BeingDeleted"])
+def test_a_name_that_is_taken_is_passed_over(code):
+    """The next free name is taken; a job that is being deleted holds its name. --name is never changed."""
+    no = problem(409, code, "job team-a/ok-r2 exists")
     with answering(held(a_job("ok")), no, no, TAKEN) as script:
         assert run("--server", script.address, "jobs", "resubmit", "team-a/ok").code == 0
     assert json.loads(script.bodies[3])["metadata"]["name"] == "ok-r4"

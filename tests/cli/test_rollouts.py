@@ -39,7 +39,7 @@ STAGES = [
                 "type": "Approval",
                 "request": "spring-after-canary",
                 "done": False,
-                "message": "approval is asked for",
+                "message": "approval is requested",
             }
         ],
         "clusters": [
@@ -81,7 +81,7 @@ StagedUpdateRun shop/spring
   stage canary: Waiting
       CLUSTER  STATE      SINCE  SAYS
       m1       Succeeded  0s     done
-    Approval spring-after-canary, after the stage: open; approval is asked for
+    Approval spring-after-canary, after the stage: open; approval is requested
 
 approve it: roadstead rollouts approve shop/spring
 """
@@ -93,16 +93,16 @@ approve it: roadstead rollouts approve shop/spring
     [
         (
             {"waitsFor": [], "stoppedByItself": True},
-            "go back: roadstead rollouts rollback",
+            "roll back: roadstead rollouts rollback",
         ),
         ({"waitsFor": [], "state": "Initialize"}, "begin: roadstead rollouts resume shop/spring"),
         (
             {"waitsFor": [], "state": "Initialize", "origin": "hub-cluster"},
             "begin: kubectl patch stagedupdaterun spring -n shop --type merge -p '",
         ),
-        ({"waitsFor": [], "state": "Stop", "origin": "hub-cluster"}, "go on: kubectl patch"),
-        ({"waitsFor": [], "state": "Stop"}, "go on: roadstead rollouts resume shop/spring"),
-        ({"waitsFor": [], "reason": "UpdateRunStuck"}, "go back: roadstead rollouts rollback"),
+        ({"waitsFor": [], "state": "Stop", "origin": "hub-cluster"}, "resume: kubectl patch"),
+        ({"waitsFor": [], "state": "Stop"}, "resume: roadstead rollouts resume shop/spring"),
+        ({"waitsFor": [], "reason": "UpdateRunStuck"}, "roll back: roadstead rollouts rollback"),
     ],
 )
 def test_the_next_step_is_said(more, hint):

@@ -124,19 +124,19 @@ def test_a_name_is_made_of_the_script(command, name):
         ("--memory", "16", "Did you mean '16Gi'?"),
         ("--memory", "16GB", "Did you mean '16Gi'?"),
         ("--memory", "1.5g", "Did you mean '1.5Gi'?"),
-        ("--memory", "lots", "'lots' is no quantity, such as 16Gi"),
+        ("--memory", "lots", "'lots' is not a quantity such as 16Gi"),
         ("--memory", "500m", "Did you mean"),
-        ("--cpu", "two", "'two' is no quantity, such as 0.5, 8 or 500m"),
-        ("--cpu", "0", "'0' asks for nothing"),
-        ("--cpu", "-1", "'-1' is no quantity, such as 0.5, 8 or 500m: must not be negative"),
-        ("--gpus", "0.5", "give a whole number"),
-        ("--gpus", "0", "give a whole number"),
-        ("--gpus", "=1", "give a whole number"),
-        ("--resource", "x", "give NAME=QUANTITY"),
-        ("--env", "=1", "give KEY=VALUE"),
-        ("--label", "a", "give KEY=VALUE"),
-        ("--time", "soon", "no length of time: give 90s, 30m, 2h, 1d or 1h30m"),
-        ("--time", "0", "no length of time"),
+        ("--cpu", "two", "'two' is not a quantity such as 0.5, 8 or 500m"),
+        ("--cpu", "0", "'0' requests nothing"),
+        ("--cpu", "-1", "'-1' is not a quantity such as 0.5, 8 or 500m: must not be negative"),
+        ("--gpus", "0.5", "use a whole number"),
+        ("--gpus", "0", "use a whole number"),
+        ("--gpus", "=1", "use a whole number"),
+        ("--resource", "x", "use NAME=QUANTITY"),
+        ("--env", "=1", "use KEY=VALUE"),
+        ("--label", "a", "use KEY=VALUE"),
+        ("--time", "soon", "not a duration: use 90s, 30m, 2h, 1d or 1h30m"),
+        ("--time", "0", "not a duration"),
         ("--time", "90", "'90' has no unit. Did you mean '90m', or '90s' or '90h'?"),
         ("--parallelism", "0", "is not in the range"),
     ],
@@ -176,6 +176,19 @@ def test_waiting_tells_how_it_ended():
     ill = Answer(a_listed_job("train", state="Failed", reason="BackoffLimitExceeded"))
     done, _ = _sent("--wait", "--", "x", answers=(TAKEN, ill))
     assert (done.code, "roadstead explain team-a/train" in done.err) == (1, True)
+
+
+def test_waiting_tells_how_it_stands_meanwhile():
+    """Each change of state, place and reason once, on standard error: a script reads the end alone."""
+    waits = Answer(a_listed_job("train", state="Pending", cluster="", reason="WaitingForQuota"))
+    runs = Answer(a_listed_job("train", state="Running"))
+    well = Answer(a_listed_job("train", state="Succeeded"))
+    done, _ = _sent("--wait", "--", "x", answers=(TAKEN, waits, waits, runs, well))
+    assert done.err.splitlines() == [
+        "team-a/train Pending: WaitingForQuota (roadstead explain team-a/train)",
+        "team-a/train Running on gpu-1",
+    ]
+    assert done.lines[-1] == "team-a/train Succeeded on gpu-1"
 
 
 def test_what_was_made_for_programs():

@@ -1,4 +1,4 @@
-"""Verbs for several jobs, and filters: what is not there is named, and shows in the exit code."""
+"""Verbs for several jobs, and filters: what does not exist is named, and shows in the exit code."""
 
 import json
 import os
@@ -16,7 +16,7 @@ ABSENT = problem(404, "NotFound", "there is no job no-such")
 
 @pytest.mark.parametrize("verb", ["cancel", "hold", "release", "delete"])
 def test_a_name_that_is_not_there_stops_no_other(hub, tmp_path, verb):
-    """The others are dealt with and told in order; the one that is not there is named; 3."""
+    """The others are dealt with and told in order; the one that does not exist is named; 3."""
     names = [f"team-a/{verb}-{i}" for i in range(3)]
     jobs = [a_job(name.partition("/")[2]) for name in names]
     (tmp_path / "jobs.yaml").write_text(text(*jobs))
@@ -48,11 +48,14 @@ def test_a_job_of_anothers_stops_no_other():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("explain", "a/b/c"), "'a/b/c' names no job: give NAMESPACE/NAME or a uid"),
-        (("jobs", "show", ""), "'' names no job: give NAMESPACE/NAME or a uid"),
-        (("jobs", "cancel", "a/"), "'a/' names no job: give NAMESPACE/NAME or a uid"),
-        (("workloads", "show", "nope"), "'nope' names no Workload: give NAMESPACE/NAME"),
-        (("queues", "show", ""), "an empty name names nothing"),
+        (("explain", "a/b/c"), "'a/b/c' is not the name of a job: use NAMESPACE/NAME or a uid"),
+        (("jobs", "show", ""), "'' is not the name of a job: use NAMESPACE/NAME or a uid"),
+        (("jobs", "cancel", "a/"), "'a/' is not the name of a job: use NAMESPACE/NAME or a uid"),
+        (
+            ("workloads", "show", "nope"),
+            "'nope' is not the name of a Workload: use NAMESPACE/NAME",
+        ),
+        (("queues", "show", ""), "the name is empty"),
     ],
     ids=str,
 )
@@ -89,15 +92,15 @@ def test_a_member_is_not_fenced_by_another_name(hub):
 
 def test_a_member_that_answers_is_not_fenced_by_its_name_alone():
     """The refusal tells when it was heard; the word that is asked for besides is named, and sent."""
-    alive = problem(409, "ClusterAlive", "c1 answers: its agent was heard 6 s ago")
+    alive = problem(409, "ClusterAlive", "c1 answers: its agent reported 6 s ago")
     fence = ("clusters", "fence", "c1", "--destroyed", "--confirm", "c1")
     with answering(alive, Answer({"name": "c1", "released": 2})) as script:
         refused = run("--server", script.address, *fence)
         done = run("--server", script.address, *fence, "--though-it-answers")
     assert refused.code == 3
-    assert "heard 6 s ago [ClusterAlive]" in refused.err
+    assert "reported 6 s ago [ClusterAlive]" in refused.err
     assert "--though-it-answers" in refused.err
-    assert done.out == "c1 fenced; 2 jobs given back\n"
+    assert done.out == "c1 fenced; 2 jobs requeued\n"
     assert [json.loads(body) for body in script.bodies] == [
         {"confirm": "c1"},
         {"confirm": "c1", "thoughItAnswers": True},
@@ -189,7 +192,7 @@ def test_what_is_not_there_is_said_and_no_success(hub, arguments, absent, hint):
     assert (done.code, done.out) == (3, "")
     assert (
         done.err
-        == f"error: there is no {absent} [NotFound]\n  See what there is: roadstead {hint}\n"
+        == f"error: there is no {absent} [NotFound]\n  List the existing ones: roadstead {hint}\n"
     )
 
 

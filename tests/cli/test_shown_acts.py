@@ -65,12 +65,14 @@ namespace/name is being withdrawn from cluster, then its name is free
     ),
     (
         "restored",
-        [Answer(filled(Restored, items=[filled(Leftover, seenAt=LATER)]))],
+        [Answer(filled(Restored, items=[filled(Leftover, seenAt=LATER)], objects=[]))],
         """\
 stopped
-Not heard since then: awaited
-
-Jobs in members from before it was restored, which are left alone:
+No contact since then: awaited
+owing has not reported its Jobs since the restore: until it does, earlier jobs
+  stay held, and you cannot remove the cluster. Wait for its agent. If the cluster
+  is destroyed: roadstead clusters fence owing --destroyed
+Jobs in members from before the restore, left alone:
 CLUSTER  JOB   UID  EPOCH  THERE  HERE   MANIFEST  DECIDED  SEEN
 cluster  name  uid  4      there  state  manifest  decided  0s
 """,
@@ -84,16 +86,19 @@ Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID
             Answer(
                 filled(
                     Restored,
+                    objects=[],
                     stopped="",
                     items=[filled(Leftover, seenAt=LATER, name="", job="", state="")],
                 )
             )
         ],
         """\
-The store is as the hub left it.
-Not heard since then: awaited
-
-Jobs in members from before it was restored, which are left alone:
+The store has not been rolled back.
+No contact since then: awaited
+owing has not reported its Jobs since the restore: until it does, earlier jobs
+  stay held, and you cannot remove the cluster. Wait for its agent. If the cluster
+  is destroyed: roadstead clusters fence owing --destroyed
+Jobs in members from before the restore, left alone:
 CLUSTER  JOB      UID  EPOCH  THERE  HERE     MANIFEST  DECIDED  SEEN
 cluster  unknown  uid  4      there  unknown  manifest  decided  0s
 """,
@@ -101,13 +106,13 @@ cluster  unknown  uid  4      there  unknown  manifest  decided  0s
 Find one there: kubectl get jobs -A -l roadstead.dev/job-uid=UID
 """,
     ),
-    ("restored", [Answer({})], "The store is as the hub left it.\n", ""),
+    ("restored", [Answer({})], "The store has not been rolled back.\n", ""),
     (
         "restored --accept",
         [Answer({"incarnation": "i2"})],
         """\
-going on under incarnation i2
-Jobs that waited are held (Restored): release those that run nowhere.
+resumed under incarnation i2
+Jobs that were waiting are held (Restored): release those that run nowhere.
 """,
         "",
     ),
@@ -115,19 +120,18 @@ Jobs that waited are held (Restored): release those that run nowhere.
         "tokens issue n",
         [Answer(filled(IssuedToken))],
         "token\n",
-        "Token of role name, shown this once:\n",
+        "Token of role name, shown only once:\n",
     ),
-    ("tokens revoke n", [items(), Answer(filled(Person))], "viewer n has no token any more\n", ""),
     (
         "tokens revoke name",
         [items(filled(Person)), Answer(filled(Person))],
-        "role name has no token any more\n",
+        "role name has no token now\n",
         "",
     ),
     (
         "tokens revoke n --role administrator",
         [Answer(filled(Person))],
-        "administrator n has no token any more\n",
+        "administrator n has no token now\n",
         "",
     ),
     (
@@ -151,7 +155,7 @@ This token joins one agent as name, once, within 0s. On the member:
     (
         "clusters fence c --destroyed --confirm c",
         [Answer(filled(Fenced))],
-        "c fenced; 2 jobs given back\n",
+        "c fenced; 2 jobs requeued\n",
         "",
     ),
     ("clusters cordon c", [Answer(filled(Cluster))], "name cordoned\n", ""),
@@ -160,20 +164,20 @@ This token joins one agent as name, once, within 0s. On the member:
     (
         "clusters rm c --clean",
         [Answer({"result": "deleting"})],
-        "c leaves: its objects are taken back first\n",
+        "c leaves: its objects are withdrawn first\n",
         "",
     ),
-    ("hub-cluster resume r", [Answer(filled(HubCluster))], "the bridge goes on: resuming\n", ""),
+    ("hub-cluster resume r", [Answer(filled(HubCluster))], "the bridge resumes: resuming\n", ""),
     (
         "hand-over cq q",
         [Answer({"uid": "u", "result": "handed-over"})],
-        "ClusterQueue q is kept by REST from now on\n",
+        "ClusterQueue q now belongs to REST\n",
         "",
     ),
     (
         "hand-over job a/j --to hub-cluster",
         [Answer({"uid": "u", "result": "handing-over"})],
-        "Job a/j goes to kubectl on the hub cluster, within seconds\n",
+        "Job a/j moves to kubectl on the hub cluster within seconds\n",
         "",
     ),
     *(
@@ -194,9 +198,9 @@ This token joins one agent as name, once, within 0s. On the member:
             "",
         )
         for how, told in (
-            ("accept", "the values of c are the hub's from now on (/a, /b)"),
-            ("restore", "the hub's values are written in c once more (/a, /b)"),
-            ("ignore", "/a, /b are left to the members from now on"),
+            ("accept", "the hub now has the values of c (/a, /b)"),
+            ("restore", "the hub's values are written to c again (/a, /b)"),
+            ("ignore", "members keep /a, /b from now on"),
         )
     ),
     ("checks serve c", [CHECK], "check c is served\n", ""),

@@ -53,8 +53,7 @@ def test_what_was_taken_is_told_and_what_was_not_is_told_beside(tmp_path: Path) 
         "jobs, document 2 refused:\n"
         "  kind: no Job [UnsupportedKind]\n"
         "  kind: is a Pod\n"
-        "  submit takes Jobs; roadstead apply -f FILE takes every kind.\n"
-        "namespace/c: warning: stored and not acted on: spec.x\n"
+        "namespace/c: warning: spec.x\n"
     )
 
 
@@ -126,7 +125,7 @@ def test_each_document_is_told_by_file_and_number(tmp_path: Path) -> None:
     assert done.code == 3
     assert done.out == "kind name created\nkind namespace/name configured\n"
     assert done.err.replace(f"{tmp_path}/", "") == (
-        "kind namespace/name: warning: stored and not acted on: spec.x\n"
+        "kind namespace/name: warning: spec.x\n"
         "a.yaml, document 3 (kind namespace/name) refused:\n  bad [Code]\n"
         "b.yaml refused:\n  no YAML [Unreadable]\n"
     )
@@ -209,7 +208,7 @@ namespace/name is Pending on cluster (reason)
   message
   submitted by owner
   after name, which is condition: state (ended)
-  cluster was last heard 2020-01-04T00:00:00.000Z (policy)
+  cluster had its last contact 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
   position 1 of 2 in queue clusterQueue, 3 of 4 overall
@@ -228,8 +227,8 @@ Its queue's own quota
   f2      r2        unlimited  0     1         unlimited
 
 Preemption
-  could go for it: n/small (priority 1) and 2 more
-  2 may not: Never (n/o and 1 more)
+  preemption candidates: n/small (priority 1) and 2 more
+  2 protected: Never (n/o and 1 more)
 
 Flavor by flavor
   FLAVOR  OUTCOME  PREEMPTS  BECAUSE
@@ -246,14 +245,14 @@ Expected start
 Admission checks
   CHECK  STATE  CONTROLLER      SAYS
   name   state  controllerName  message
-  2 jobs were told to make room for it on c5
+  2 jobs are preempted to make room for it on c5
 
 Decision of its last placement
   CLUSTER  SCORE  CHOSEN  BECAUSE
   c1       9      yes     room 3 of 2
   c2       -      -       tainted
 
-Clusters set aside: c3 until 2999-01-01T00:00:00.000Z, c4 until somebody holds and releases the job
+Avoided clusters: c3 until 2999-01-01T00:00:00.000Z, c4 until a user releases the job
 
 What happened
   2020-01-02T00:00:00.000Z  reason: message
@@ -277,6 +276,6 @@ def test_where_it_runs_and_what_was_decided_is_present(state: str) -> None:
     assert page.startswith(f"namespace/name is {state} on cluster (reason)\n  message\n")
     assert "\nDecision\n" in page
     assert (
-        "\nClusters, quota aside\n  CLUSTER  ROOM NOW  BECAUSE\n  cluster  yes       message"
+        "\nClusters, regardless of quota\n  CLUSTER  ROOM NOW  BECAUSE\n  cluster  yes       message"
         in page
     )

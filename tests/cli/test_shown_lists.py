@@ -38,9 +38,9 @@ SHOWN: list[tuple[str, list[Answer], str]] = [
         "jobs ls -o wide",
         [items(filled(Job, createdAt=LATER, finishedAt=None))],
         """\
-NAMESPACE  NAME  QUEUE  OWNER  STATE  REASON  CLUSTER  AGE  UID  EPOCH  STARTED                   \
+NAMESPACE  KIND  NAME  QUEUE  OWNER  STATE  REASON  CLUSTER  AGE  UID  EPOCH  STARTED                   \
 FINISHED  REQUESTS
-namespace  name  queue  owner  state  reason  cluster  0s   uid  11     2020-01-14T00:00:00.000Z  \
+namespace  kind  name  queue  owner  state  reason  cluster  0s   uid  11     2020-01-14T00:00:00.000Z  \
 -         of-requests k-requests
 """,
     ),
@@ -72,8 +72,8 @@ name   namespace/workload  state  clusterQueue  cluster  controllerName  0s   me
         "queues ls -o wide",
         [items(filled(ClusterQueue, conditions=ACTIVE))],
         """\
-NAME  STRATEGY  COHORT  USED                   PENDING  ADMITTED  ACTIVE  LOCALQUEUES
-name  strategy  cohort  resource used/nominal  8        10        yes     namespace/name
+NAME  STRATEGY  COHORT  USED                   PENDING  ADMITTED  ACTIVE  WEIGHT  SHARE  LOCALQUEUES
+name  strategy  cohort  resource used/nominal  8        10        yes     weight  1.2 %  namespace/name
 """,
     ),
     (

@@ -16,7 +16,25 @@ from tests.cli.filled import LATER, WORKLOAD, filled
 from tests.cli.scripted import Answer, answering, items
 
 QUEUE = filled(ClusterQueue, reserving=40)
-CLUSTER = filled(Cluster, heartbeatAt=LATER, taints=[{"key": "k", "value": "v", "effect": "e"}])
+CLUSTER = filled(
+    Cluster, workKinds=[], heartbeatAt=LATER, taints=[{"key": "k", "value": "v", "effect": "e"}]
+)
+LWS = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
+KINDS = [
+    {"apiVersion": "batch/v1", "kind": "Job", "state": "Served", "remedy": ""},
+    {**LWS, "state": "NotServed", "remedy": "install it"},
+    {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "state": "NotServed",
+        "remedy": "install it",
+    },
+    {"apiVersion": "ray.io/v1", "kind": "RayJob", "state": "RightMissing", "remedy": "grant it"},
+]
+OLD = [
+    {"apiVersion": "batch/v1", "kind": "Job", "state": "Unknown", "remedy": ""},
+    {**LWS, "state": "AgentTooOld", "remedy": "upgrade it"},
+]
 BARE = {"name": "name", "state": "state"}
 SHOWN: list[tuple[str, list[Answer], str]] = [
     (
@@ -35,7 +53,7 @@ namespace/name
   started   2020-01-14T00:00:00.000Z
   finished  2020-01-15T00:00:00.000Z
   after name, which is condition: state (ended)
-  cluster was last heard 2020-01-04T00:00:00.000Z (policy)
+  cluster had its last contact 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
   evicted   k-evictions 36
@@ -74,7 +92,7 @@ namespace/name
   started   2020-01-14T00:00:00.000Z
   finished  2020-01-15T00:00:00.000Z
   after name, which is condition: state (ended)
-  cluster was last heard 2020-01-04T00:00:00.000Z (policy)
+  cluster had its last contact 2020-01-04T00:00:00.000Z (policy)
     - choices
   epoch 2 was left behind in cluster, which is to withdraw it; ran beside a later one; 4 pods when last seen
   evicted   k-evictions 36
@@ -109,16 +127,17 @@ ClusterQueue name
   state     state
   pending   8
   admitted  10
+  weight    weight
+  share     1.2 % (what it borrows of its cohort, by its weight)
   reserved  30 more, whose admission checks are open
-  share     11 thousandths beyond its own quota
   type=status  reason: message
   accepted, not yet enforced: notEnforced
 
-  RESOURCE  FLAVOR  USED  BORROWED  NOMINAL
-  resource  flavor  used  borrowed  nominal
+  RESOURCE  FLAVOR  USED  BORROWED  NOMINAL  AVAILABLE  MAY BORROW      MAY LEND
+  resource  flavor  used  borrowed  nominal  available  borrowingLimit  lendingLimit
 
-  LOCALQUEUE      PENDING  ADMITTED
-  namespace/name  6        8
+  LOCALQUEUE      PENDING  ADMITTED  WEIGHT  USED OF LATE
+  namespace/name  6        8         1       -
 """,
     ),
     (
@@ -129,6 +148,9 @@ LocalQueue namespace/name
   cluster queue  clusterQueue
   pending        6
   admitted       8
+  weight         1
+  used of late   -
+  type=status  reason: message
 """,
     ),
     (
@@ -155,19 +177,71 @@ name  state
   PROPERTY      VALUE
   k-properties  of-properties
 
-Properties that are not as they should be
+Invalid properties
   propertyFaults
 
   Its agent's account may not create Jobs (403) in: jobsForbiddenIn
   Their jobs go elsewhere. Grant it verb create on jobs.batch, as ClusterRole roadstead-agent-jobs does
 
-Of another incarnation of the hub, left alone until somebody deletes them there
+Of another incarnation of the hub, left alone until you delete them there
   message (uid uid)
 """,
     ),
     (
         "clusters show c",
         [Answer(BARE)],
+        """\
+name  state
+  heartbeat  none yet
+  version    -
+  agent      -
+  labels     -
+  taints     -
+  jobs       0
+""",
+    ),
+    (
+        "clusters show c",
+        [Answer({**BARE, "workKinds": KINDS})],
+        """\
+name  state
+  heartbeat  none yet
+  version    -
+  agent      -
+  labels     -
+  taints     -
+  jobs       0
+
+Kinds of work
+  served: Job (batch/v1)
+  not served: LeaderWorkerSet (leaderworkerset.x-k8s.io/v1), RayCluster (ray.io/v1)
+    install it
+  right missing: RayJob (ray.io/v1)
+    grant it
+""",
+    ),
+    (
+        "clusters show c",
+        [Answer({**BARE, "workKinds": OLD})],
+        """\
+name  state
+  heartbeat  none yet
+  version    -
+  agent      -
+  labels     -
+  taints     -
+  jobs       0
+
+Kinds of work
+  served: none
+  agent too old: LeaderWorkerSet (leaderworkerset.x-k8s.io/v1)
+    upgrade it
+  not told yet: Job (batch/v1)
+""",
+    ),
+    (
+        "clusters show c",
+        [Answer({**BARE, "workKinds": [KINDS[0] | {"state": "Unknown"}]})],
         """\
 name  state
   heartbeat  none yet
@@ -206,7 +280,7 @@ Jobs there: jobs: jobsMessage
 Jobs that came by REST: jobsShown
 Mirrors there: mirrors
 The bridge has stopped: reason: message
-To go on: roadstead hub-cluster resume reason
+To resume: roadstead hub-cluster resume reason
 Then resuming.
 """,
     ),
@@ -238,7 +312,7 @@ The bridge is running.
         """\
 Hub cluster uid
 It does not answer: message
-The bridge goes on by itself when it does.
+The bridge resumes when it does.
 """,
     ),
     (
@@ -283,3 +357,10 @@ def test_programs_get_it_as_the_hub_gave_it(line: str, answers: list[Answer]) ->
         given = given | {"events": answers[1].body["items"]}
     assert json.loads(asked(f"{line} -o json", answers).out) == given
     assert yaml.safe_load(asked(f"{line} -o yaml", answers).out) == given
+
+
+def test_pods_of_another_kind_are_counted_by_how_many_run_at_once() -> None:
+    """A JobSet or a RayJob has no number of pods to complete."""
+    changed = {"kind": "JobSet", "completions": None, "parallelism": 3, "counts": {}}
+    told = asked("jobs show u", [Answer({**filled(WholeJob), **changed}), items()]).out
+    assert "  pods      none yet; 3 at once\n" in told

@@ -230,7 +230,7 @@ def test_each_refused_job_of_many_is_named(hub, tmp_path):
 
 
 def test_what_can_not_be_read_keeps_no_other_back(hub, tmp_path):
-    """Text that is no YAML between two Jobs is told in the hub's words; the Jobs are submitted."""
+    """Text that is not YAML between two Jobs is told in the hub's words; the Jobs are submitted."""
     file = tmp_path / "jobs.yaml"
     file.write_text("---\n".join([_many("read-a"), "a: [b\n", _many("read-b")]))
     done = hub.run("submit", str(file))

@@ -1,6 +1,6 @@
 """Everything that a submitter must not do, typed with a submitter's token: refused, in words that help.
 
-What is in namespaces where they have no role is answered as what is not there; what they see and may not
+What is in namespaces where they have no role is answered as what does not exist; what they see and may not
 change is refused with the role that it takes.
 """
 
@@ -147,13 +147,13 @@ def test_a_job_of_another_namespace_is_not_there(iris: Submitter, line: str) -> 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("jobs ls -n chem", "no namespace chem for you"),
-        ("jobs ls -n never-was", "no namespace never-was for you"),
+        ("jobs ls -n chem", "no namespace chem that you may see"),
+        ("jobs ls -n never-was", "no namespace never-was that you may see"),
         ("queues show chem/default", "there is no LocalQueue chem/default"),
         ("queues pending chem/default", "there is no LocalQueue chem/default"),
         ("workloads show chem/secret", "there is no Workload chem/secret"),
         ("get configmap never-was -n chem", "there is no ConfigMap chem/never-was"),
-        ("get nodes", "no kind that the hub holds"),
+        ("get nodes", "not a kind that the hub holds"),
     ],
 )
 def test_what_is_of_another_namespace_is_not_there(iris: Submitter, line: str, said: str) -> None:

@@ -67,11 +67,11 @@ def test_a_watched_list_outlives_its_hub():
     with answering(items(a_listed_job("one")), away) as script:
         done = on_terminal(
             *("--server", script.address, "jobs", "ls", "--watch"),
-            until=lambda seen: "trying again" in seen,
+            until=lambda seen: "retrying" in seen,
         )
     assert done.code == 0
-    assert "starting; trying again" in done.terminal
-    assert "one" in done.terminal[: done.terminal.index("trying again")]
+    assert "starting; retrying" in done.terminal
+    assert "one" in done.terminal[: done.terminal.index("retrying")]
 
 
 def _deleting(script_address: str, **where: Any):

@@ -59,6 +59,8 @@ def test_the_wheel_has_what_is_no_python(names):
     kept = [p.relative_to(REPOSITORY) for p in (REPOSITORY / "hub/web/templates").rglob("*.*")]
     assert {p.as_posix() for p in kept} <= set(names)
     assert "shared/kubesim/schema/builtin_schemas.json" in names
+    kinds = [p.relative_to(REPOSITORY) for p in (REPOSITORY / "shared/workkinds").rglob("*.yaml")]
+    assert {p.as_posix() for p in kinds} <= set(names)
 
 
 def test_the_wheel_says_that_the_sdk_is_typed(names):

@@ -147,7 +147,7 @@ def test_no_controller_is_written_into_a_job_of_roadstead() -> None:
 )
 @pytest.mark.parametrize("annotation", [None, {"kueue.x-k8s.io/queue-name": ""}])
 def test_each_job_of_roadstead_keeps_its_queue(stored: Json, annotation: Json | None) -> None:
-    """Whatever makes it Roadstead's, and whatever takes the place of the label."""
+    """By every way to become Roadstead's, and with every replacement of the label."""
     metadata = {k: v for k, v in stored["metadata"].items() if k != "labels"}
     changed = {**stored, "metadata": {**metadata, "annotations": annotation or {}}}
     assert refusals(JOB_GUARD, "roadstead-queues", changed, stored) == [queue_guard.KEEPS]
@@ -155,7 +155,7 @@ def test_each_job_of_roadstead_keeps_its_queue(stored: Json, annotation: Json | 
 
 @pytest.mark.parametrize("becomes", [{"labels": QUEUED}, {"annotations": QUEUED}, HELD])
 def test_a_job_that_becomes_roadsteads_is_judged_whole(becomes: Json) -> None:
-    """A template that one request wrote before the Job had a queue does not pass with the queue."""
+    """A template written before the Job had a queue does not pass with the queue."""
     hostile, flooded = with_template(job(), HOSTILE), with_template(job(), FLOOD)
     for policy, stored in (("roadstead-pod-templates", hostile), ("roadstead-labels", flooded)):
         assert refusals(JOB_GUARD, policy, stored) == []
@@ -172,7 +172,7 @@ def test_a_job_that_becomes_roadsteads_is_judged_whole(becomes: Json) -> None:
     ],
 )
 def test_every_job_of_roadstead_is_judged_when_it_is_created(given: Json, namespace: Json) -> None:
-    """Also one of MultiKueue's name, and one whose namespace makes it Roadstead's."""
+    """Also with MultiKueue's manager name, and in a namespace that makes every Job Roadstead's."""
     for policy, metadata in (("roadstead-pod-templates", HOSTILE), ("roadstead-labels", FLOOD)):
         made = with_template(given, metadata)
         assert len(refusals(JOB_GUARD, policy, made, namespace_labels=namespace)) == 1
@@ -187,6 +187,12 @@ def test_every_job_of_roadstead_is_judged_when_it_is_created(given: Json, namesp
         (job(QUEUED), None, True),
         (job(QUEUED), job(), True),
         (job(QUEUED), job(QUEUED), False),  # from before the policy
+        (job(annotations=QUEUED), None, True),
+        (job(annotations=QUEUED), job(), True),
+        (job(annotations=QUEUED), job(QUEUED), False),
+        (job(annotations=QUEUED), job(annotations=QUEUED), False),
+        (job(annotations={"kueue.x-k8s.io/queue-name": ""}), None, False),
+        (job(annotations=QUEUED, **OWNED), None, False),
         (job({"kueue.x-k8s.io/queue-name": ""}), None, False),
         (job(), None, False),
         (job(QUEUED, **OWNED), None, False),
@@ -195,8 +201,41 @@ def test_every_job_of_roadstead_is_judged_when_it_is_created(given: Json, namesp
 def test_what_runs_pods_and_is_no_job_gets_no_queue(
     new: Json, old: Json | None, refused: bool
 ) -> None:
-    """The hub makes no workload of a Pod, a CronJob or a RayJob: in a queue it would wait for ever."""
-    assert refusals(JOB_GUARD, "roadstead-kinds", new, old) == [kind_guard.WAITS] * refused
+    """The hub makes no workload of a Pod or a Deployment: in a queue it would wait for ever."""
+    pod, was = {**new, "kind": "Pod"}, old and {**old, "kind": "Pod"}
+    assert refusals(JOB_GUARD, "roadstead-kinds", pod, was) == [kind_guard.WAITS] * refused
+
+
+def cron_job(template: Json | None = None) -> Json:
+    """A CronJob whose Job template has these metadata."""
+    given = {} if template is None else {"metadata": template}
+    metadata = {"name": "nightly"}
+    return {
+        "kind": "CronJob",
+        "metadata": metadata,
+        "spec": {"jobTemplate": {**given, "spec": {}}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "refused"),
+    [
+        (cron_job({"labels": QUEUED}), None, True),
+        (cron_job({"annotations": QUEUED}), None, True),
+        (cron_job({"labels": QUEUED}), cron_job(), True),
+        (cron_job({"labels": QUEUED}), cron_job({"labels": QUEUED}), False),
+        (cron_job({"labels": {"team": "a"}}), None, False),
+        (cron_job({}), None, False),
+        (cron_job(), None, False),
+    ],
+)
+def test_a_cron_job_whose_job_template_names_a_queue_is_refused(
+    new: Json, old: Json | None, refused: bool
+) -> None:
+    """Its controller there would run it beside the hub: no field keeps that controller from it."""
+    assert (
+        refusals(JOB_GUARD, "roadstead-kinds", new, old) == [kind_guard.CRON_JOB_WAITS] * refused
+    )
 
 
 def test_the_simulated_hub_cluster_judges_the_same_kinds() -> None:
@@ -225,7 +264,7 @@ SHOWN = job({"roadstead.dev/origin": "rest"})
 
 @pytest.mark.parametrize("changed", [None, job(**HELD), job({"roadstead.dev/origin": "rest"})])
 def test_the_hub_leaves_jobs_alone_that_are_not_roadsteads(changed: Json | None) -> None:
-    """Neither a mark first nor a deletion at once."""
+    """The policy denies both: to mark such a Job first, and to delete it at once."""
     found = refusals(MIRROR_GUARD, "roadstead-hub-account", changed, FOREIGN, user=HUB_ACCOUNT)
     assert found == [mirror_guard.NOT_CHANGED]
 
@@ -256,7 +295,7 @@ def test_the_hub_makes_no_jobs_its_own_by_their_namespace() -> None:
 
 
 def test_a_job_that_a_controller_owns_is_not_roadsteads_by_its_queue() -> None:
-    """Neither the queue's name nor the namespace opens it to the hub's account."""
+    """Neither the queue's name nor the namespace gives the hub's account access."""
     stored = job(QUEUED, **OWNED)
     found = refusals(
         MIRROR_GUARD,

@@ -4,80 +4,35 @@ The library knows no Kubernetes types, so it says nothing of type checks; `tests
 sends the same requests to a real API server.
 """
 
-from typing import Any
-
-import cel
 import pytest
 
-from tests import manifests
-from tests.house.sources import REPOSITORY
-
-MARK = {"roadstead.dev/managed-by": "h"}
-TAKEN = {**MARK, "roadstead.dev/job-uid": "u"}
-CREATED = {**MARK, "roadstead.dev/created-by": "h"}
-ACCEPT = {"roadstead.dev/accept": "h"}
-ENFORCE = "pod-security.kubernetes.io/enforce"
-PIN = f"{ENFORCE}-version"
-RESTRICTED = {ENFORCE: "restricted"}
-PINNED = {**MARK, **RESTRICTED, PIN: "v1.30"}
-OLDER = {**PINNED, PIN: "v1.0"}
-Json = dict[str, Any]
-ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
-WRITTEN = {"managedFields": [{"manager": "kubectl"}, {"manager": "roadstead"}]}
-BY_OTHERS = {"managedFields": [{"manager": "kubectl"}]}
-
-
-def an(labels: Json, **metadata: Any) -> Json:
-    """An object; one with a hub's label was written by the agent, unless the metadata says otherwise."""
-    written = WRITTEN if "roadstead.dev/managed-by" in labels else BY_OTHERS
-    return {
-        "metadata": {"name": "x", "labels": labels, **written, **metadata},
-        "spec": {"template": {}},
-    }
-
-
-NOBODY = {"roadstead.dev/managed-by": ""}
-PROTECTED = {"finalizers": ["kubernetes.io/pvc-protection"]}
-NOTED = an({}, annotations={"roadstead.dev/spec-hash": "x"})
-HELD = an({}, finalizers=["roadstead.dev/result"])
-OTHER = {"roadstead.dev/managed-by": "z"}
-OWNED = {"ownerReferences": [{"kind": "ConfigMap", "name": "gone", "uid": "u"}]}
-KEPT = {"finalizers": ["example.com/keep"]}
-NOTE = {"annotations": {"roadstead.dev/spec-hash": "x"}}
-HOLD = {"finalizers": ["roadstead.dev/result"]}
-CLUSTER_SCOPED = ("PriorityClass",)
-KEPT_AND_HELD = {"finalizers": ["example.com/keep", "roadstead.dev/result"]}
-
-
-def is_allowed(
-    operation: str,
-    kind: str,
-    old: Json | None,
-    new: Json | None,
-    space: Json,
-    namespace: str = "finance",
-) -> bool:
-    """Evaluate all rules of the policy on a request of the agent's account."""
-    policies = manifests.kept(REPOSITORY / "deploy" / "member" / "admission-policy.yaml")
-    spec = next(p["spec"] for p in policies if p["metadata"]["name"] == "roadstead-agent-writes")
-    group = "batch" if kind == "Job" else ""
-    request = {"operation": operation, "kind": {"group": group, "version": "v1", "kind": kind}}
-    if kind not in CLUSTER_SCOPED:
-        request["namespace"] = namespace
-    known: Json = {
-        "request": request,
-        "object": new,
-        "oldObject": old,
-        "namespaceObject": None if kind in CLUSTER_SCOPED else an(space),
-        "variables": {},
-    }
-
-    def value(expression: str) -> Any:
-        return cel.evaluate(expression.replace("dyn(", "("), known)
-
-    for each in spec["variables"]:
-        known["variables"][each["name"]] = value(each["expression"])
-    return all(value(each["expression"]) is True for each in spec["validations"])
+from tests.deploy.member_gate import (
+    ACCEPT,
+    BY_OTHERS,
+    CREATED,
+    ENDING,
+    ENFORCE,
+    HELD,
+    HOLD,
+    KEPT,
+    KEPT_AND_HELD,
+    MARK,
+    NOBODY,
+    NOTE,
+    NOTED,
+    OLDER,
+    OTHER,
+    OWNED,
+    PIN,
+    PINNED,
+    PROTECTED,
+    RESTRICTED,
+    TAKEN,
+    WRITTEN,
+    Json,
+    an,
+    is_allowed,
+)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +150,7 @@ def is_allowed(
 def test_the_policy_judges_the_stored_object(
     operation: str, kind: str, old: Json | None, new: Json | None, space: Json, allowed: bool
 ) -> None:
-    """Marks that the request brings open nothing; `created-by`, consent and levels stay as they are."""
+    """Marks in the request unlock nothing; `created-by`, consent and levels cannot be changed."""
     assert is_allowed(operation, kind, old, new, space) is allowed
 
 
@@ -247,7 +202,7 @@ DEADLINE = {"activeDeadlineSeconds": 60}
 def test_no_job_grows_or_starts_once_consent_is_withdrawn(
     old: Json, new: Json, grows: bool
 ) -> None:
-    """Nor gets it other pods, more tries or more time. Its namespace may accept the hub or be the hub's."""
+    """Nor does it get other pods, tries or time, unless the namespace accepts the hub or is its own."""
     assert is_allowed("UPDATE", "Job", old, new, {}) is not grows
     assert is_allowed("UPDATE", "Job", old, new, {"roadstead.dev/accept": "z"}) is not grows
     assert is_allowed("UPDATE", "Job", old, new, ACCEPT)
@@ -304,7 +259,7 @@ def test_a_release_leaves_other_annotations() -> None:
 def test_what_is_being_deleted_is_not_changed_any_more(
     kind: str, change: Json, namespace: str
 ) -> None:
-    """The agent can ask for the deletion itself: without consent only its marks may go."""
+    """The agent can request the deletion itself: without consent it may remove only its marks."""
     old = {**an({**CREATED, **THEIRS}, **ENDING, **KEPT), **HAD}
     new = {**an(CREATED, **ENDING, **KEPT), **HAD} if "metadata" in change else {**old, **change}
     assert not is_allowed("UPDATE", kind, old, new, {}, namespace)
@@ -325,7 +280,7 @@ def test_what_is_being_deleted_is_not_changed_any_more(
 def test_a_cluster_scoped_object_is_changed_with_consent_alone(
     stored: Json, allowed: bool
 ) -> None:
-    """It carries the consent itself; what the agent created needs none. A release needs none either."""
+    """The object carries the consent; an object that the agent created needs none, nor does a release."""
     old, new = an(stored), {**an(stored), "globalDefault": True}
     assert is_allowed("UPDATE", "PriorityClass", old, new, {}) is allowed
     left = {key: value for key, value in stored.items() if key in ACCEPT}
@@ -344,5 +299,5 @@ def test_a_cluster_scoped_object_is_changed_with_consent_alone(
 def test_a_denied_namespace_is_open_to_what_is_being_deleted_there(
     operation: str, old: Json | None, new: Json, allowed: bool
 ) -> None:
-    """The stored object decides; a request that claims a deletion opens nothing."""
+    """The stored object decides; a request that claims a deletion unlocks nothing."""
     assert is_allowed(operation, "Secret", old, new, {}, "kube-system") is allowed

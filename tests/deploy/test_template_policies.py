@@ -11,8 +11,10 @@ from typing import Any
 import cel
 import pytest
 
+from shared.kinds.dispatched import DISPATCHED
 from tests import manifests
 from tests.attack.hostile import HostileJob, harmless_job, hostile_templates
+from tests.attack.parents import PARENTS, parent_of
 from tests.house.sources import REPOSITORY
 
 Json = dict[str, Any]
@@ -26,16 +28,22 @@ BOTH = pytest.mark.parametrize("policy", [MEMBER, HUB], ids=["member", "hub-clus
 GIVES = {"roadstead.dev/accept-tokens": "true"}
 
 
-def refusals(
-    policy: tuple[Path, str], new: Json, old: Json | None = None, space: Json | None = GIVES
-) -> list[str]:
-    """The messages of the policy's rules that a write of a Job breaks; [] too where it does not apply."""
+def spec_of(policy: tuple[Path, str]) -> Json:
+    """The spec of a shipped policy."""
     path, name = policy
-    spec = next(
+    found: Json = next(
         p["spec"]
         for p in manifests.kept(path)
         if p["metadata"]["name"] == name and p["kind"] == "ValidatingAdmissionPolicy"
     )
+    return found
+
+
+def refusals(
+    policy: tuple[Path, str], new: Json, old: Json | None = None, space: Json | None = GIVES
+) -> list[str]:
+    """The messages of the policy's rules that a write of a Job breaks; [] too where it does not apply."""
+    spec = spec_of(policy)
     known: Json = {
         "request": {
             "operation": "UPDATE" if old else "CREATE",
@@ -230,3 +238,61 @@ def test_no_pod_of_another_kind_is_adopted_by_a_job(kind: str) -> None:
         made["spec"] = {"template": {"metadata": OF_A_JOB, "spec": pod}}
     (told,) = refusals(MEMBER, made)
     assert "batch.kubernetes.io/" in told
+
+
+@pytest.mark.parametrize("kind", PARENTS)
+@EVERY
+def test_a_member_judges_the_templates_of_every_built_in_kind(kind, hostile: HostileJob) -> None:
+    """Wherever the template stands: the same rule is broken as by a Job."""
+    (message,) = refusals(MEMBER, parent_of(kind, hostile.manifest))
+    assert message.startswith(f"{hostile.code}: ")
+
+
+@pytest.mark.parametrize("kind", ["Job", *PARENTS])
+def test_a_member_takes_the_marks_of_a_job_on_every_built_in_kind(kind) -> None:
+    """The hub writes them, and the agent finds the pods by them; other labels of ours are refused."""
+    job = harmless_job()
+    metadata = job["spec"]["template"].setdefault("metadata", {})
+    metadata["labels"] = {
+        "roadstead.dev/managed-by": "h",
+        "roadstead.dev/job-uid": "u",
+        "roadstead.dev/epoch": "1",
+    }
+    assert refusals(MEMBER, job if kind == "Job" else parent_of(kind, job)) == []
+    metadata["labels"]["roadstead.dev/other"] = "x"
+    told = refusals(MEMBER, job if kind == "Job" else parent_of(kind, job))
+    assert told[0].startswith("ReservedLabel: ")
+
+
+@pytest.mark.parametrize("kind", PARENTS)
+def test_a_member_judges_a_template_of_such_an_object_when_it_changes(kind) -> None:
+    """An update that starts it changes none; one that brings a hostile template is refused."""
+    hostile = HOSTILE[0]
+    harmless, wrong = parent_of(kind, harmless_job()), parent_of(kind, hostile.manifest)
+    assert refusals(MEMBER, harmless) == []
+    assert refusals(MEMBER, wrong, harmless)[0].startswith(f"{hostile.code}: ")
+    started = {**wrong, "spec": {**wrong["spec"], "suspend": False}}
+    assert refusals(MEMBER, started, wrong) == []
+    assert refusals(MEMBER, {**harmless, "spec": {}}) == []
+
+
+def test_the_member_judges_the_templates_of_every_dispatched_kind() -> None:
+    """A kind that is dispatched and missing here would bring pods past the second gate.
+
+    What an AppWrapper wraps has its templates where its kind has them: hub and agent judge these alone.
+    """
+    judged = {each.partition(" ")[0] for each in PARENTS}
+    assert {kind for _, kind in DISPATCHED} - judged == {"AppWrapper"}
+
+
+def test_the_api_server_asks_the_policy_about_every_dispatched_kind() -> None:
+    """A rule that never matches judges nothing, whatever its expressions say."""
+    asked = {
+        (group, resource)
+        for rule in spec_of(MEMBER)["matchConstraints"]["resourceRules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if {"CREATE", "UPDATE"} <= set(rule["operations"]) and rule["apiVersions"] == ["*"]
+    }
+    dispatched = {(version.partition("/")[0], f"{kind.lower()}s") for version, kind in DISPATCHED}
+    assert dispatched - asked == {("workload.codeflare.dev", "appwrappers")}

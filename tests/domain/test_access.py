@@ -194,3 +194,21 @@ def test_the_classes_of_a_job_are_those_of_all_grants_that_allow_it(grants, clas
 def test_classes_are_bound_to_who_submits_or_administers_queues(role, is_refused):
     """For other roles a list of classes would limit nothing."""
     assert bool(unenforceable(role, None, None, {"high"})) is is_refused
+
+
+@pytest.mark.parametrize(
+    ("areas", "whole"),
+    [
+        ((), False),
+        ((Area(),), True),
+        ((Area(frozenset({"n"})),), True),
+        ((Area(frozenset({"other"})),), False),
+        ((Area(frozenset({"n"}), frozenset({"q"})),), False),
+        ((Area(None, frozenset({"q"})),), False),
+        ((Area(frozenset({"n"}), owner="ann"),), False),
+        ((Area(frozenset({"n"}), frozenset({"q"})), Area(frozenset({"n"}))), True),
+    ],
+)
+def test_a_namespace_is_seen_whole_by_who_sees_every_queue_and_owner_in_it(areas, whole):
+    """A caller who sees only some queues or owners cannot tell that a job does not exist."""
+    assert Scope(sees=areas).shows_all("n") is whole

@@ -73,17 +73,15 @@ def _plant_namesakes(fleet: RunningFleet, names: list[str]) -> set[str]:
     """Somebody else's suspended Jobs in m1, called as some of ours will be; their keys."""
     made = fleet.kubectl("create", "namespace", "team-a", cluster="m1")
     assert made.returncode == 0, made.stderr
-    strangers = set()
-    for name in names:
-        job = a_job(name)
+    jobs = [a_job(name) for name in names]
+    for job in jobs:
         job["spec"]["suspend"] = True
-        shown = fleet.kubectl(
-            *("create", "-f", "-", "-o", "jsonpath={.metadata.uid}"),
-            cluster="m1",
-            stdin=json.dumps(job),
-        )
-        assert shown.returncode == 0, shown.stderr
-        strangers.add(f"m1/{shown.stdout}")
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": jobs})
+    uids = ("-o", r"jsonpath={.metadata.uid}{'\n'}")
+    shown = fleet.kubectl("create", "-f", "-", *uids, cluster="m1", stdin=listed)
+    assert shown.returncode == 0, shown.stderr
+    strangers = {f"m1/{uid}" for uid in shown.stdout.split()}
+    assert len(strangers) == len(names)
     return strangers
 
 

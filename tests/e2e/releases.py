@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hub.store import narrowing
+from tests import stem
 from tests.e2e.running import REPOSITORY, RunningFleet, until
 
 
@@ -34,6 +35,9 @@ def tree_of(commit: str, folder: Path) -> Iterator[Path]:
         ["git", "archive", commit], cwd=REPOSITORY, check=True, capture_output=True
     ).stdout
     subprocess.run(["tar", "-x", "-C", str(tree)], input=packed, check=True)
+    # Once: the parts of its fleet start at the same time, and each would compile what it imports.
+    compiled = [sys.executable, "-m", "compileall", "-q", "hub", "agent", "shared", "roadstead"]
+    subprocess.run(compiled, cwd=tree, check=True)
     yield tree
 
 
@@ -66,7 +70,7 @@ class Parts:
     def __init__(self, fleet: RunningFleet) -> None:
         self.fleet = fleet
         self._commands = {name: _command(fleet, name) for name in _names(fleet)}
-        self._running: dict[str, subprocess.Popen[Any]] = {}
+        self._running: dict[str, subprocess.Popen[Any] | stem.Process] = {}
 
     def __enter__(self) -> Self:
         os.kill(self.fleet.process.pid, signal.SIGSTOP)  # or it would start again what we end
@@ -103,11 +107,16 @@ class Parts:
 
     def start(self, name: str, tree: Path = REPOSITORY, **environ: str) -> None:
         """Start a part with the code of `tree`, as the fleet had started it, and these variables."""
-        with (self.fleet.folder / "logs" / f"{name}.log").open("ab") as log:
+        log = self.fleet.folder / "logs" / f"{name}.log"
+        environment = _environment(tree) | environ
+        if tree == REPOSITORY:
+            _, _, *told = self._commands[name]  # python -m
+            self._running[name] = stem.start(*told, log=log, env=environment)
+            return
+        with log.open("ab") as output:
             self._running[name] = subprocess.Popen(
-                self._commands[name], cwd=tree, env=_environment(tree) | environ,
-                stdout=log, stderr=log,
-            )  # fmt: skip
+                self._commands[name], cwd=tree, env=environment, stdout=output, stderr=output
+            )
 
     def replace(self, name: str, tree: Path = REPOSITORY, **environ: str) -> None:
         """Another release's in the place of the one that runs."""

@@ -164,19 +164,20 @@ def ready_line(log: Path) -> str:
 def until(
     condition: Callable[[], T], within_s: float, what: str, *, patience: float = PATIENCE
 ) -> T:
-    """Poll until `condition` gives something true; returns it.
+    """Poll until `condition` gives something true; returns it. A look costs CPU: fewer, the longer it takes.
 
     Fails after `within_s` seconds of a quiet machine, `patience` times as many here. A test that waits for
     something that must not happen passes 1.
     """
     within_s *= patience
-    deadline = time.monotonic() + within_s
+    began = time.monotonic()
     while True:
         found = condition()
         if found:
             return found
-        assert time.monotonic() < deadline, f"not within {within_s} s: {what}"
-        waiting.pause(0.1, why="between two looks")
+        waited = time.monotonic() - began
+        assert waited < within_s, f"not within {within_s} s: {what}"
+        waiting.pause(min(max(0.1, waited / 10), 0.5), why="between two looks")
 
 
 def a_pool(

@@ -319,9 +319,9 @@ def test_a_night_on_call(fleet: RunningFleet, pia: Person) -> None:
         # Which cluster, since when, which jobs, and what may be done about them.
         pia.comes_to_see("top --once", "1 of 2 clusters ready", "m1", "Suspect", "Unknown")
         pia.sees("clusters ls", "m1", "Suspect", "m2", "Ready")
-        pia.sees("clusters show m1", "its agent is not heard", "starts nowhere else")
+        pia.sees("clusters show m1", "no contact with its agent", "start nowhere else")
         pia.comes_to_see("jobs ls --state unknown", "here", "ClusterUnreachable")
-        pia.sees("explain here", "m1 has not been heard since", "clusters fence m1 --destroyed")
+        pia.sees("explain here", "m1 has been silent since", "clusters fence m1 --destroyed")
         pia.sees("logs here", "whose agent is silent", code=5)
         pia.sees("admin doctor" + database(fleet), "1 clusters Suspect", "jobs Unknown", code=1)
         pia.sees("events --limit 20", "ClusterUnreachable")

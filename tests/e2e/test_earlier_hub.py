@@ -3,7 +3,6 @@
 The folder of the hub is deleted and the fleet started again: the member keeps its Jobs and objects.
 """
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from tests import stem
 from tests.e2e.running import RunningFleet, a_job, equal_members, running_fleet, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 OBJECTS = """
 apiVersion: v1
 kind: Namespace
@@ -35,14 +34,16 @@ spec:
 """
 
 
-def read(fleet: RunningFleet, *what: str) -> Any:
-    """An object or a list of the member, {} where there is none."""
-    done = fleet.kubectl("get", *what, "-o", "json", cluster="m1")
-    return json.loads(done.stdout) if done.returncode == 0 else {}
+def settings(fleet: RunningFleet) -> dict[str, Any]:
+    """The placed object in the member, {} where it is not."""
+    return fleet.read("/api/v1/namespaces/shop/configmaps/settings", "m1")
 
 
 def pods(fleet: RunningFleet) -> list[str]:
-    return [each["metadata"]["uid"] for each in read(fleet, "pods", "-n", "lab")["items"]]
+    return [
+        each["metadata"]["uid"]
+        for each in fleet.read("/api/v1/namespaces/lab/pods", "m1")["items"]
+    ]
 
 
 def earlier(fleet: RunningFleet, *given: str) -> str:
@@ -63,9 +64,7 @@ def begin(tmp_path: Path) -> tuple[str, str]:
         assert applied.returncode == 0, applied.stderr
         job = hub.submit(a_job("train", namespace="lab", run_s=600))
         until(lambda: hub.job(job.uid).state == "Running", 60, "the Job runs")
-        until(
-            lambda: read(fleet, "configmap", "settings", "-n", "shop"), 60, "the object is applied"
-        )
+        until(lambda: settings(fleet), 60, "the object is applied")
         old = hub.overview().hub_id
     data = tmp_path / "data"
     (data / "admin.token").unlink()
@@ -102,9 +101,7 @@ def test_a_fresh_hub_adopts_a_job_that_runs_and_the_objects(tmp_path: Path):
         assert applied.returncode == 0, applied.stderr
 
         def marks() -> dict[str, str]:
-            found: dict[str, str] = (
-                read(fleet, "configmap", "settings", "-n", "shop")["metadata"].get("labels") or {}
-            )
+            found: dict[str, str] = settings(fleet)["metadata"].get("labels") or {}
             return found
 
         until(lambda: marks().get("roadstead.dev/managed-by") == new, 60, "it is taken over")
@@ -122,6 +119,10 @@ def test_a_drain_leaves_nothing_that_the_earlier_hub_created(tmp_path: Path):
     ):
         assert hub.restored().items == ()
         earlier(fleet, "drain", "--hub-id", old, "--yes")
-        until(lambda: not read(fleet, "namespace", "shop"), 60, "the namespace is deleted")
-        assert read(fleet, "jobs", "-A")["items"] == []
-        assert "nothing of an earlier hub is here" in earlier(fleet, "list", "--hub-id", old)
+        until(
+            lambda: not fleet.read("/api/v1/namespaces/shop", "m1"), 60, "the namespace is deleted"
+        )
+        assert fleet.read("/apis/batch/v1/jobs", "m1")["items"] == []
+        assert "this member has no objects of an earlier hub" in earlier(
+            fleet, "list", "--hub-id", old
+        )

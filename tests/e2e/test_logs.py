@@ -82,8 +82,8 @@ def test_a_log_goes_on_through_whatever_breaks_it_off(fleet):
         _, err = reading.communicate(timeout=180)
     assert read == 1005
     assert reading.returncode == 130
-    assert "[AgentSilent]; asking again" in err
-    assert "[HubStopped]; asking again" in err
+    assert "[AgentSilent]; retrying" in err
+    assert "[HubStopped]; retrying" in err
 
 
 def test_who_never_reads_costs_nobody_else_anything(fleet):

@@ -185,7 +185,7 @@ def _failed_and_back(fleet: RunningFleet) -> None:
     until(lambda: progress(fleet, "third") == "Stopped", 60, "it stops by itself")
     assert images(fleet) == ["3", "2", "2", "2"]
     shown = fleet.cli("rollouts", "show", "third").stdout
-    assert "go back: roadstead rollouts rollback third" in shown, shown
+    assert "roll back: roadstead rollouts rollback third" in shown, shown
     done = fleet.cli("rollouts", "rollback", "third")
     assert done.returncode == 0, done.stderr
     until(lambda: images(fleet) == ["2"] * 4, 60, "the canary is back")

@@ -161,6 +161,44 @@ def test_a_queue_is_stopped_and_resumed(fleet: RunningFleet, tmp_path: Path) -> 
     assert fleet.cli("get", "lq", "-n", "verbs", "-o", "name").stdout == "verbs/lq\n"
 
 
+CRON_JOB = """
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: minutely, namespace: verbs}
+spec:
+  schedule: "* * * * *"
+  jobTemplate:
+    metadata: {labels: {kueue.x-k8s.io/queue-name: lq}}
+    spec:
+      template:
+        metadata: {annotations: {sim.roadstead.dev/run-seconds: "0.2"}}
+        spec:
+          restartPolicy: Never
+          containers: [{name: c, image: ex/a:1, resources: {requests: {cpu: 1, memory: 64Mi}}}]
+"""
+
+
+def test_a_cron_job_runs_each_minute_until_it_is_deleted(fleet: RunningFleet) -> None:
+    """The hub creates its Jobs, members run them; kubectl is refused, with the way to go."""
+    assert fleet.cli("apply", "-f", "-", stdin=QUEUES).returncode == 0
+    refused = fleet.kubectl("apply", "-f", "-", stdin=CRON_JOB)
+    assert refused.returncode == 1, refused.stdout
+    assert "apply it to the hub with `roadstead apply`" in refused.stderr
+    assert fleet.cli("apply", "-f", "-", stdin=CRON_JOB).returncode == 0
+
+    def succeeded() -> bool:
+        told = fleet.cli("jobs", "ls", "-n", "verbs").stdout
+        return any("minutely-" in line and "Succeeded" in line for line in told.splitlines())
+
+    until(succeeded, 150, "a Job of the CronJob to succeed")
+    done = fleet.cli("cronjobs", "suspend", "verbs/minutely")
+    assert done.stdout == "CronJob verbs/minutely is suspended\n", done.stderr
+    assert "true" in fleet.cli("cronjobs", "ls").stdout
+    assert fleet.cli("cronjobs", "resume", "verbs/minutely").returncode == 0
+    assert fleet.cli("delete", "cronjob", "minutely", "-n", "verbs").returncode == 0
+    until(lambda: "minutely-" not in fleet.cli("jobs", "ls", "-n", "verbs").stdout, 60, "no Job")
+
+
 def test_kubectl_runs_the_same_program(fleet: RunningFleet) -> None:
     """`kubectl roadstead` finds the fleet as `roadstead` does."""
     path = f"{REPOSITORY / '.venv/bin'}:{os.environ['PATH']}"

@@ -4,17 +4,14 @@ All steps are one transaction: a hub that dies in one leaves the database as it 
 does all of it.
 """
 
-import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
 from hub.store import schema
 from hub.store.backends.choose import backend_of
-from tests import databases
-from tests.e2e.running import REPOSITORY
+from tests import databases, stem
+from tests.e2e.running import ready_line, until
 from tests.store.dumps import loaded, revision_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -52,18 +49,19 @@ def test_an_upgrade_that_is_killed_begins_anew(tmp_path, dump):
 def _killed(data, url: str, point: str) -> bool:
     """Start a hub that dies at the point: whether it has. One that answers is ended in order."""
     given = [] if url.startswith("sqlite") else [f"--database={url}"]
-    command = [sys.executable, "-m", "hub", f"--data={data}", "--listen=127.0.0.1:0", *given]
-    env = {**os.environ, "ROADSTEAD_FP": point, "ROADSTEAD_LOG_LEVEL": "error"}
-    with subprocess.Popen(
-        [*command, "--die-with-parent"], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=env
-    ) as process:
-        assert process.stdout is not None
-        if process.stdout.readline().startswith("ready "):
-            process.terminate()
-            assert process.wait(_START_S) == 0
+    log = data.with_name(f"{point}.log")
+    env = {"ROADSTEAD_FP": point, "ROADSTEAD_LOG_LEVEL": "error"}
+    hub = stem.start("hub", f"--data={data}", "--listen=127.0.0.1:0", *given, log=log, env=env)
+    try:
+        until(lambda: ready_line(log) or hub.poll() is not None, _START_S, "it answers or is dead")
+        if hub.poll() is None:
+            hub.terminate()
+            assert hub.wait(_START_S) == 0
             return False
-        assert process.wait(_START_S) == -signal.SIGKILL
-        return True
+    finally:
+        hub.kill()
+    assert hub.wait(_START_S) == -signal.SIGKILL, log.read_text()
+    return True
 
 
 def _revision(url: str) -> str | None:

@@ -140,6 +140,7 @@ def _run(reader: Reader) -> None:
     assert reader.job("default/odd")["completions"] == 5
     reader.succeeded("default/fetch", "default/learn-all", "default/clean-up")
     reader.succeeded("default/study", "default/study-again")
+    reader.succeeded("default/ablation")
     reader.cancelled("default/long")
 
 
@@ -206,6 +207,12 @@ def _drift(reader: Reader) -> None:
     assert found == {**north, "cpu-1": ("info", "east")}
 
 
+def _new_kind(reader: Reader) -> None:
+    assert not reader.ask("objects/run.ai/Karta/swarm")
+    assert reader.ask("kinds")["items"][-1]["current"] is False
+    assert not reader.ask("namespaces/default/jobs/bees").get("active")
+
+
 def _security(reader: Reader) -> None:
     reader.cancelled("infra/hello")
     assert reader.items("jobs?namespace=hardened") == []
@@ -244,6 +251,7 @@ ENDS: dict[str, Callable[[Reader], None]] = {
     "docs/howto/placements.md": _placements,
     "docs/howto/why-it-waits.md": lambda reader: reader.cancelled("patience/wide"),
     "docs/howto/drift.md": _drift,
+    "docs/howto/new-kind.md": _new_kind,
     "docs/howto/pod-security.md": _security,
     "docs/howto/clusters.md": Reader.tidy,  # the member that joined has left again
     "docs/howto/people.md": _people,

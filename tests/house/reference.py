@@ -19,6 +19,9 @@ from hub.api.app import HOT, ROUTERS
 from hub.api.policy import policy_of
 from hub.domain.workloads.states import TERMINAL, TRANSITIONS
 from hub.services.context.settings import Settings
+from shared.workkinds.catalog import FOLDER as FOLDER_OF_KINDS, builtin_catalog
+from shared.workkinds.definition import Definition
+from shared.workkinds.jq_syntax import FUNCTIONS
 from tests.charts import values_table
 from tests.house import sources
 
@@ -108,12 +111,58 @@ def agent_chart() -> str:
     return table(("value", "default", "meaning"), values_table.rows("roadstead-agent"))
 
 
+def kinds() -> str:
+    """Every kind that is built in: how its pods are read, and where it is held."""
+    return table(("kind", "class", "pod sets", "held by", "summary"), _kinds())
+
+
+def _kinds() -> Iterator[tuple[str, str, str, str, str]]:
+    for each in builtin_catalog():
+        extended = each.extended
+        paths = [action.path.removeprefix(".") for action in each.karta.suspend]
+        has_pods = extended.work_class in {"job", "service", "per-pod"}
+        held = extended.held_by or ", ".join(paths) or "hub"
+        yield (
+            f"`{each.of}`",
+            extended.work_class,
+            f"plug-in `{extended.plugin}`" if extended.plugin else _pod_sets(each),
+            f"`{held}`" if has_pods else "",
+            _comment(FOLDER_OF_KINDS / each.source),
+        )
+
+
+def _pod_sets(definition: Definition) -> str:
+    """Components that run pods, in order, by the names of their pod sets."""
+    names = {each.component: each.name or each.component for each in definition.extended.pod_sets}
+    running = [each.name for each in definition.karta.components if each.has_pods]
+    ordered = [*(n for n in names if n in running), *(n for n in running if n not in names)]
+    return ", ".join(
+        f"each `{name}`" if names.get(name) == "$instance" else f"`{names.get(name, name)}`"
+        for name in ordered
+    )
+
+
+def _comment(path: Path) -> str:
+    return path.read_text().partition("\n")[0].removeprefix("# ")
+
+
+def jq_functions() -> str:
+    """The functions that an expression of a definition may call."""
+    rows = (
+        (f"`{name}`", " or ".join(str(number) for number in sorted(numbers)))
+        for name, numbers in sorted(FUNCTIONS.items())
+    )
+    return table(("function", "arguments"), rows)
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "routes": routes,
     "settings": settings,
     "transitions": transitions,
     "hubchart": hub_chart,
     "agentchart": agent_chart,
+    "kinds": kinds,
+    "functions": jq_functions,
 }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import stem
 from tests.cli.commands import environment_without_ours
 from tests.e2e.running import RunningFleet, running_fleet
 from tests.house import commands, ends, sources
@@ -24,11 +25,12 @@ def _marked(mark: str) -> list[commands.Block]:
     return [block for block in BLOCKS if block.mark == mark]
 
 
-def _run(script: str, **environment: str) -> None:
+def _run(script: str, *first: Path, **environment: str) -> None:
+    """`first`: folders of programs that come before those of the checkout."""
     for name in commands.programs(script):
         if shutil.which(name) is None:
             pytest.skip(f"{name} is not on PATH")
-    path = f"{sources.REPOSITORY / '.venv/bin'}:{os.environ['PATH']}"
+    path = ":".join(map(str, (*first, sources.REPOSITORY / ".venv/bin", os.environ["PATH"])))
     with tempfile.TemporaryFile("w+") as said:
         done = subprocess.run(
             ["timeout", f"{_WITHIN_S}", "bash", "-euo", "pipefail", "-c", script],
@@ -124,7 +126,7 @@ def test_every_page_is_listed_and_has_an_end() -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("way", "page"), _ways())
 def test_the_blocks_of_a_page_run_beside_a_fleet(
-    way: str, page: Path, fleets: Callable[[str], RunningFleet]
+    way: str, page: Path, fleets: Callable[[str], RunningFleet], tmp_path: Path
 ) -> None:
     """The blocks marked `run: fleet` of a page end with success and leave the fleet as it says.
 
@@ -132,8 +134,10 @@ def test_the_blocks_of_a_page_run_beside_a_fleet(
     """
     fleet = fleets(way)
     blocks = [block for block in _marked("run: fleet") if block.page == page]
+    stem.put_on_path(tmp_path, "roadstead", "roadstead.cli.root")
     _run(
         commands.session(blocks),
+        tmp_path,
         ROADSTEAD_DATA=str(fleet.folder),
         KUBECONFIG=str(fleet.kubeconfig("hub")),
         HOME=str(fleet.folder),

@@ -17,7 +17,9 @@ _COMMAND = re.compile(r"\broadstead((?: [^\s,;:.()'\"`|&<>\\…]+)+)")
 
 
 def _texts() -> Iterator[tuple[str, str]]:
-    """Where a text stands, and the text: strings of the sources, inline code and blocks of the documents."""
+    """Where a text stands, and the text: strings of the sources, inline code and blocks of the documents,
+    lines of alert rules.
+    """
     for top in PRINTS:
         path = sources.REPOSITORY / top
         for file in sorted(path.rglob("*.py")):
@@ -30,6 +32,9 @@ def _texts() -> Iterator[tuple[str, str]]:
             yield from (
                 (f"{file}", each) for each in re.findall(r"<code>([^<]+)", file.read_text())
             )
+    for file in sorted((sources.REPOSITORY / "deploy").rglob("alerts.yaml")):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            yield f"{file}:{number}", re.sub(r"\{\{[^}]*\}\}", _FILLED, line)
 
 
 def _strings(file: Path) -> Iterator[tuple[int, str]]:

@@ -46,7 +46,7 @@ def test_tables_from_the_code_are_as_the_code_is(page: str) -> None:
 _SAID_BY_MEMBERS = {
     "ClusterSetAside", "ClusterUnreachable", "HeldByMember", "HeldByUser", "KindNotServed",
     "LeaseExpired", "LeaseWait", "NameConflict", "NameTaken", "PodsPendingTimeout",
-    "RefusedByMember", "Retrying", "WaitingToGrow", "WaitsInMemberQueue",
+    "RefusedByMember", "Retrying", "TokenNotAllowed", "WaitingToGrow", "WaitsInMemberQueue",
 }  # fmt: skip
 # Of `roadstead simulate` alone; the hub says QueueStopped and PendingEvaluation.
 _OFFLINE = {"NotConsidered", "Suspended"}
@@ -112,7 +112,10 @@ def test_every_metric_is_on_the_page_of_metrics() -> None:
     """Hub's and agent's metrics are explained, and no others."""
     registered = {family.name for family in REGISTRY.collect()}
     nothing = usage.Counted({}, {}, QuotaTree(()), {})
-    gauges = queue_gauges.made_of([], nothing, {})
+    gauges = [
+        *queue_gauges.made_of([], nothing, {}),
+        *queue_gauges.made_of_placements((), {}, 0, {}, ()),
+    ]
     fleet = measures.exposition({"jobs": {}, "clusters": {}, "revision": 0}, gauges).decode()
     registered |= set(re.findall(r"^# TYPE (\S+)", fleet, re.MULTILINE))
     registered |= {family.name for family in Meters().registry.collect()}

@@ -37,6 +37,22 @@ def test_both_versions_of_a_queue_have_one_shape():
     assert spec_of(old) == spec_of(new)
 
 
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_older_words_of_fungibility_are_read_in_both_versions(version):
+    """The hub cluster serves one stored object in both: `Preempt` by either is MayStopSearch."""
+    words = {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}
+    kept = spec_of(a_queue(version, flavorFungibility=words))["flavorFungibility"]
+    assert kept == dict.fromkeys(words, "MayStopSearch")
+
+
+def test_other_words_of_fungibility_are_refused():
+    """Each field has its own word: whenCanPreempt refuses `Borrow`."""
+    words = {"whenCanBorrow": "Preempt", "whenCanPreempt": "Borrow"}
+    assert refused(a_queue(flavorFungibility=words)) == {
+        f"spec.flavorFungibility.{name}": "UnsupportedValue" for name in words
+    }
+
+
 def test_defaults_are_filled_in():
     """A queue that says nothing has Kueue's defaults; who may use it is left to the hub."""
     spec = spec_of(a_queue())

@@ -5,6 +5,7 @@ import pytest
 from shared.errors import Rejected
 from shared.kinds import parse
 from shared.kinds.unheeded import notices, reports_to_original, says_more
+from tests.bad_inputs import objects
 
 PODS = {"containers": [{"name": "main", "image": "busybox"}]}
 SELECTORS = [{"group": "", "version": "v1", "kind": "Namespace", "name": "a"}]
@@ -51,6 +52,7 @@ KUEUE = "kueue.x-k8s.io/v1beta1"
 PARTS = [
     (a_job(template={"kueue.x-k8s.io/podset-preferred-topology": "rack"}), "podset-preferred"),
     (a_job({"kueue.x-k8s.io/priority-boost": "5"}), "priority-boost"),
+    (objects.a_queue("warp-cores"), "no container can ask for warp-cores"),
     (a_job({"provreq.kueue.x-k8s.io/maxRunDurationSeconds": "60"}), "provreq"),
     (a_job({"kueue.x-k8s.io/pod-group-total-count": "2"}), "pod-group-total-count"),
     (
@@ -192,15 +194,13 @@ def test_a_kind_of_a_known_name_is_refused_with_its_group():
 
 TEMPLATE = {"spec": PODS}
 GROUPS = [
-    of_kind("sparkoperator.k8s.io/v1beta2", "SparkApplication", driver={"memory": "1g"}),
+    of_kind("sparkoperator.k8s.io/v1beta9", "SparkApplication", driver={"memory": "1g"}),
+    of_kind("apps/v1", "Deployment", template=TEMPLATE),
+    of_kind("ray.io/v1beta9", "RayCluster", workerGroupSpecs=[{"template": TEMPLATE}]),
     of_kind(
-        "jobset.x-k8s.io/v1alpha2",
-        "JobSet",
-        replicatedJobs=[{"name": "w", "template": {"spec": {"template": TEMPLATE}}}],
-    ),
-    of_kind("ray.io/v1", "RayJob", rayClusterSpec={"workerGroupSpecs": [{"template": TEMPLATE}]}),
-    of_kind(
-        "kubeflow.org/v1", "PyTorchJob", pytorchReplicaSpecs={"Worker": {"template": TEMPLATE}}
+        "kubeflow.org/v1beta9",
+        "PyTorchJob",
+        pytorchReplicaSpecs={"Worker": {"template": TEMPLATE}},
     ),
 ]
 
@@ -219,7 +219,7 @@ def test_a_kind_with_pods_and_queue_is_refused_without_adapter(manifest):
 @pytest.mark.parametrize(
     ("api_version", "kind", "advice"),
     [
-        ("jobset.x-k8s.io/v1alpha2", "JobSet", "or submit its Jobs"),
+        ("batch/v1beta1", "CronJob", "the controller of CronJobs there would run it too"),
         ("apps/v1", "Deployment", "or ask for its quota with a bare Workload"),
         ("v1", "Pod", "or ask for its quota with a bare Workload"),
     ],
@@ -238,7 +238,7 @@ def test_a_queue_that_is_named_in_vain_is_told_of():
     manifest = of_kind("example.com/v1", "Widget", size=1)
     manifest["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
     (said,) = notices(parse(manifest))
-    assert said.endswith("a Widget waits in no queue")
+    assert said.endswith("a Widget of example.com waits in no queue")
 
 
 @pytest.mark.parametrize(

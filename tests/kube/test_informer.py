@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from shared.kube import errors
 from shared.kube.client import KubeClient
-from shared.kube.informer import Informer, as_is
+from shared.kube.informer import _RESUMES as RESUMES, Informer, as_is
 from tests import waiting
 from tests.kube.stub import running, status
 
@@ -243,3 +244,26 @@ async def test_streams_that_end_with_nothing_said_are_not_opened_in_a_tight_loop
     following.stub.brief = False
     following.stub.put("a")
     await one.level()
+
+
+@pytest.mark.parametrize(
+    ("fault", "times", "resumes"),
+    [
+        (errors.Unavailable(0, "TimedOut", "no answer"), 1, True),
+        (errors.Unavailable(0, "TimedOut", "no answer"), RESUMES, True),
+        (errors.Unavailable(0, "TimedOut", "no answer"), RESUMES + 1, False),
+        (errors.Gone(410, "Expired", "too old"), 1, False),
+        (errors.Invalid(422, "Invalid", "no"), 1, False),
+        (RuntimeError("odd"), 1, False),
+    ],
+    ids=["once", "at most", "once more", "gone", "refused", "odd"],
+)
+async def test_a_stream_is_resumed_a_few_times_before_all_is_listed_again(
+    following, fault, times, resumes
+):
+    """A full list is expensive for the server: a short outage must not cause one."""
+    f = following()
+    await f.until(lambda: f.informer.resource_version)
+    before = f.informer.resource_version
+    f.informer._failed(times, fault, 0.0)
+    assert f.informer.resource_version == (before if resumes else "")

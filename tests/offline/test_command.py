@@ -9,6 +9,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from hub.domain.workloads.demand import CLUSTER_SELECTOR
+from hub.offline.inputs.documents import Unreadable
+from hub.offline.loads.trace import read_trace
 from roadstead.cli.simulate import simulate
 from tests.offline.build import Q, a_cohort, a_flavor, a_queue, a_workload, stamp
 
@@ -99,6 +101,16 @@ def test_unreadable_settings(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert "settings.yaml" in done.stderr
     assert "missingNamespaceSelector" in done.stderr
+
+
+def test_a_file_without_an_end_is_refused(tmp_path: Path) -> None:
+    """A device that never ends has more bytes than are read: it does not fill the memory."""
+    done = _run(Path("/dev/zero"), "--now", stamp())
+    assert done.exit_code == 2
+    assert "/dev/zero" in done.stderr
+    assert "more than 256 MiB: split it into several files" in done.stderr
+    with pytest.raises(Unreadable, match="more than 256 MiB"):
+        read_trace(Path("/dev/zero"))
 
 
 def test_malformed_yaml(tmp_path: Path) -> None:

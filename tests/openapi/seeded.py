@@ -24,6 +24,7 @@ from hub.services.scheduling.turn import Scheduler
 from shared.wire.agent_v1 import REGISTER_PATH
 from tests.api.serving import Served, a_job, served
 from tests.services.hubs import KUEUE, Running, a_placement, a_pool, a_queue
+from tests.services.jobs.cron_jobs import a_cron_job
 from tests.services.outside.controller import a_check, checked
 
 A_WORKLOAD: dict[str, Any] = {
@@ -103,6 +104,7 @@ def _documents() -> list[dict[str, Any]]:
             "metadata": {"name": "password", "namespace": "team-a"},
             "stringData": {"p": "not shown"},
         },
+        a_cron_job(schedule="0 0 1 1 *", queue="all"),
         a_placement("everywhere", "", "Namespace", "team-a"),
         a_placement("settings", "", "ConfigMap", "settings", namespace="team-a"),
     ]

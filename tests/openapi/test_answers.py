@@ -43,6 +43,7 @@ PLACES = {
     "/v1/objects/{group}/{kind}/namespaces/{namespace}/{name}": [
         "/v1/objects/core/Secret/namespaces/team-a/password"
     ],
+    "/v1/cronjobs/{namespace}/{name}": ["/v1/cronjobs/team-a/nightly"],
     "/v1/can-i": ["/v1/can-i?verb=get&kind=jobs"],
     "/v1/workloads/{namespace}/{name}": ["/v1/workloads/team-a/bare"],
     "/v1/namespaces/{namespace}/jobs/{name}": ["/v1/namespaces/team-a/jobs/j1-0"],

@@ -61,6 +61,7 @@ BY_HAND = {
     "/v1/jobs:batch": "asked most; JSON, YAML or NDJSON, off the event loop",
     "/v1/apply": "any number of documents in JSON, YAML or NDJSON, off the event loop",
     "/v1/plan": "documents as of /v1/apply",
+    "/v1/kinds:check": "documents as of /v1/apply",
     "/v1/workloads": "JSON or YAML",
     "/v1/workloads/{namespace}/{name}": "a merge patch: what is null counts",
     "/v1/workloads/{namespace}/{name}/status": "asked often; a merge patch",

@@ -102,7 +102,7 @@ def test_pods_get_a_token_only_where_people_allow_it_or_the_agent_made_the_names
 def test_the_agent_never_changes_the_id_of_a_namespace(
     gate: Gate, before: str | None, after: str | None, is_denied: bool
 ) -> None:
-    """It is written on CREATE: an agent that changes it could use what an earlier tenant left there."""
+    """With another id it could use leftovers of an earlier tenant there."""
     name = f"of-{before}-to-{after}".lower()
     space = a_namespace(name, MADE)
     space["metadata"]["annotations"] = {} if before is None else {labels.NAMESPACE_ID: before}
@@ -141,7 +141,7 @@ def test_no_queue_gets_a_job_once_consent_is_withdrawn(gate: Gate, queue: str | 
 def test_a_suspended_job_gets_no_other_pods_once_consent_is_withdrawn(
     gate: Gate, change: str, is_denied: bool
 ) -> None:
-    """Kubernetes allows it while the Job is suspended; the agent only notes that it takes the Job back."""
+    """Kubernetes allows other pods while the Job is suspended; the agent may only mark its withdrawal."""
     name = "other-pods" if is_denied else "a-note"
     gate.plane.create(a_namespace(name, {labels.ACCEPT: HUB}))
     gate.as_agent(marked(a_job(name)))
@@ -169,7 +169,7 @@ def test_a_release_changes_nothing_but_our_marks(gate: Gate) -> None:
 
 
 def test_a_job_tells_by_its_generation_whether_it_was_unsuspended(gate: Gate) -> None:
-    """The agent proves by it that a Job only waited: a deletion counts as well, a note does not."""
+    """It proves that a Job only waited: a deletion raises the generation too, an annotation does not."""
     plane, name = gate.plane, "counted"
     plane.create(a_namespace(name, {labels.ACCEPT: HUB}))
     job = marked(a_job(name))

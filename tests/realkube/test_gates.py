@@ -151,7 +151,7 @@ def test_no_mark_that_one_request_sets_unlocks_the_next(
 def test_a_chain_of_requests_reaches_no_further_in_a_member(
     gated: World, chain: chains.Chain
 ) -> None:
-    """What the first request may do lets the second do no more than alone."""
+    """A first request that is allowed never lets a second one do more than it could alone."""
     followed(gated, chain)
 
 
@@ -211,7 +211,7 @@ def test_nothing_is_created_in_a_namespace_whose_consent_is_withdrawn(
 def test_a_chain_of_requests_reaches_no_further_in_the_hub_cluster(
     gated: World, chain: chains.Chain
 ) -> None:
-    """What the first request may do lets the second do no more than alone."""
+    """A first request that is allowed never lets a second one do more than it could alone."""
     followed(gated, chain)
 
 
@@ -246,6 +246,7 @@ def test_the_policies_of_a_hub_cluster_are_sound(gated: World) -> None:
 
 HUB_POLICIES: Final = (
     *("jobs", "submitted-by", "queues", "labels", "pod-templates"),
+    *("kinds-submitted-by", "kinds-queues"),
     *("mirrors", "hub-account", "hub-namespaces"),
 )
 

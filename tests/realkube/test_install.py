@@ -34,7 +34,7 @@ DATABASE: Final = "postgresql://roadstead:PASSWORD@postgres.example.com:5432/roa
 HUB: Final = "https://roadstead.example.com"
 _KINDS: Final = ("clusterqueues,cohorts,resourceflavors,memberclusters,jobs",)
 # The blocks that are not typed here, by the heading above them, and why.
-NOT_TYPED: Final = {"Install on clusters that you have": "needs a registry and a package index"}
+NOT_TYPED: Final = {"Install on your clusters": "needs a registry and a package index"}
 pytestmark = [
     pytest.mark.realkube,
     pytest.mark.timeout(400),
@@ -125,7 +125,7 @@ def test_the_page_leads_from_nothing_to_a_finished_job_and_back(followed: Follow
         _keep_a_queue(followed)
         ran = east.kubectl("get", "jobs", "-A", "--no-headers")
         assert len(re.findall(r"(?m)^(?:default|team-a) +hello\S* +Complete ", ran)) == 2, ran
-        followed.section("See what it does")
+        followed.section("Monitor it")
         hubs, agents = followed.kubelet.ready("hub"), followed.kubelet.ready("agent")
         _take_release("0.1.1", followed.shell)
         assert re.search(r"(?m)^east +Ready ", followed.section("Upgrade"))
@@ -152,7 +152,7 @@ def test_the_page_leads_from_nothing_to_a_finished_job_and_back(followed: Follow
         "1. The hub",
         "2. The first member",
         "3. A job",
-        "See what it does",
+        "Monitor it",
         "Upgrade",
         "Uninstall",
     }

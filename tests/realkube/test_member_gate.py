@@ -36,7 +36,7 @@ from tests.charts import helm
 from tests.charts.helm import AGENT, Release
 from tests.e2e.running import REPOSITORY, until
 from tests.realkube import build
-from tests.realkube.gate import Gate, ensure_namespace, marked, said_to
+from tests.realkube.gate import MANAGER, Gate, ensure_namespace, marked, said_to
 from tests.realkube.plane import Plane, PlaneError
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(500)]
@@ -194,6 +194,26 @@ def test_what_was_taken_may_be_let_go(real_control_plane: Plane, gate: Gate) -> 
         ("patch", "job", "old", "--type=merge", "-p", released),
     ):
         plane.kubectl("-n", "kube-public", *arguments, kubeconfig=gate.account)
+
+
+def test_addresses_of_a_service_that_was_taken_over_may_stay(gate: Gate) -> None:
+    """What was there is no claim of the hub's; one address more is."""
+    plane, name = gate.plane, "lent-addresses"
+    spec = {"ports": [{"port": 443}], "externalIPs": ["192.0.2.1"]}
+    metadata = {"name": name, "namespace": TENANT}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+    plane.kubectl("apply", "-f", "-", stdin=json.dumps(service))
+    take = {"apiVersion": "v1", "kind": "Service", "metadata": {**metadata, "labels": _MARK}}
+    signed = ("apply", "--server-side", MANAGER, "--force-conflicts", "-f", "-")
+    plane.kubectl(*signed, stdin=json.dumps(take))
+    try:
+        changed = {**spec, "ports": [{"port": 444}]}
+        assert "denied request" not in gate.said(marked({**service, "spec": changed}), "apply")
+        more = {**changed, "externalIPs": ["192.0.2.1", "192.0.2.2"]}
+        said = gate.said(marked({**service, "spec": more}), "apply")
+        assert "takes no Service with externalIPs" in said
+    finally:
+        plane.kubectl("delete", "service", name, "-n", TENANT)
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_no_mark_is_put_on_it_first(
 def test_an_overwrite_with_the_mark_in_the_same_patch_is_denied(
     gate: Gate, theirs: Plane, what: str, change: dict[str, Any], added: dict[str, str]
 ) -> None:
-    """The request's own labels open nothing; a server-side apply neither."""
+    """The labels of a request do not unlock it, in a patch or a server-side apply."""
     before = versions(theirs)
     assert DENIED in patch(gate, what, {**marks(added), **change})
     kind, _, name = what.partition("/")
@@ -250,7 +250,7 @@ def test_an_administrator_may_do_all_of_it(theirs: Plane) -> None:
 
 
 def test_what_the_agent_creates_it_changes_and_deletes(gate: Gate, theirs: Plane) -> None:
-    """From the CREATE on, by the mark that only a CREATE writes."""
+    """Label `created-by`, which the agent writes only on CREATE, allows both."""
     theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
     mine = json.dumps(secret("mine", **CREATED))
     assert "created" in tried(gate, "create", MANAGER, "-f", "-", stdin=mine)
@@ -263,7 +263,7 @@ def test_what_the_agent_creates_it_changes_and_deletes(gate: Gate, theirs: Plane
 def test_what_consent_lets_it_take_over_it_releases_and_does_not_delete(
     gate: Gate, theirs: Plane
 ) -> None:
-    """With `accept` on the namespace: taken over and changed, never deleted, released."""
+    """With `accept` on the namespace the agent takes over, changes and releases; it never deletes."""
     theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}=another")
     assert DENIED in patch(gate, "secret/theirs", marks(MARK))
     theirs.kubectl("label", "--overwrite", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
@@ -281,7 +281,7 @@ def test_what_consent_lets_it_take_over_it_releases_and_does_not_delete(
 def test_no_owner_and_no_finalizer_is_written_on_what_was_taken_over(
     gate: Gate, theirs: Plane, what: str, field: dict[str, Any]
 ) -> None:
-    """Neither with the take-over nor after it, and none of the people's is removed."""
+    """Neither at the take-over nor later; owners and finalizers of other people stay."""
     theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
     assert DENIED in patch(gate, what, {"metadata": {"labels": MARK, **field}})
     assert "patched" in patch(gate, what, marks(MARK))
@@ -291,7 +291,7 @@ def test_no_owner_and_no_finalizer_is_written_on_what_was_taken_over(
 
 
 def test_a_finalizer_of_the_people_stays(gate: Gate, theirs: Plane) -> None:
-    """It protects their object: the agent does not remove it from what it took over."""
+    """It protects their object: the agent does not remove it from an object that it took over."""
     theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
     assert "patched" in patch(gate, "persistentvolumeclaim/theirs", marks(MARK))
     bare = {"metadata": {"finalizers": None}}
@@ -365,7 +365,7 @@ async def test_a_placement_deletes_nothing_of_a_members_own_namespace(
 async def test_a_hub_that_sends_owners_or_finalizers_is_refused(
     hub: ScriptedHub, theirs: Plane
 ) -> None:
-    """The agent says which field; the people's object is not touched."""
+    """The refusal names the field; the agent does not touch the people's object."""
     theirs.kubectl("label", "namespace", SPACE, f"{labels.ACCEPT}={HUB_ID}")
     before = versions(theirs)
     fields = {"ownerReferences": [NO_OWNER], "finalizers": ["example.com/keep"]}
@@ -383,7 +383,7 @@ async def test_a_hub_that_sends_owners_or_finalizers_is_refused(
 async def test_a_created_namespace_goes_once_the_job_in_it_has_ended(
     hub: ScriptedHub, gate: Gate
 ) -> None:
-    """Taken back while a Job of a queue runs in it: it waits for the Job, then it is deleted."""
+    """Withdrawn while a Job of a queue runs in it, it waits for the Job; then the agent deletes it."""
     plane = gate.plane
     hub.put(placed("fresh", "o-1"))
     await hub.seen("o-1", "Applied", timeout_s=60)

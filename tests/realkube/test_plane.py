@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.realkube import build, plane
+from tests.realkube import plane
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(300)]
 
@@ -65,8 +65,6 @@ def test_rbac_limits_a_minted_credential(real_control_plane: plane.Plane) -> Non
 @pytest.fixture(scope="module")
 def another(tmp_path_factory: pytest.TempPathFactory) -> Iterator[plane.Plane]:
     """A second control plane, without nodes."""
-    if reason := build.go_is_missing():
-        pytest.skip(reason)
     with plane.running_plane("another", tmp_path_factory.mktemp("another")) as running:
         yield running
 

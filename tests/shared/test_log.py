@@ -50,20 +50,53 @@ def test_secrets_are_hidden(lines):
     assert line["token_id"] == "t1"
 
 
-def test_text_is_one_line_too():
-    """For people: key=value, whatever the values hold."""
+@pytest.fixture
+def text():
+    """Configures logging as text and gives what was written; undone afterwards."""
     out = io.StringIO()
     root = logging.getLogger()
     before, level, ours = list(root.handlers), root.level, structlog.get_config()
     log.configure("info", "text", out)
-    structlog.get_logger().info("two words", message="a\nb", flag=True)
-    structlog.get_logger().debug("unseen")
+    yield out.getvalue
     root.handlers[:] = before
     root.setLevel(level)
     structlog.configure(**ours)
-    (line,) = out.getvalue().splitlines()
+
+
+def test_text_is_one_line_too(text):
+    """For people: key=value, whatever the values hold."""
+    structlog.get_logger().info("two words", message="a\nb", flag=True)
+    structlog.get_logger().debug("unseen")
+    (line,) = text().splitlines()
     assert 'event="two words"' in line
     assert "flag=true" in line
+
+
+def test_a_closed_stream_stops_no_work(text):
+    """A line for a closed stream is dropped."""
+    out = io.StringIO()
+    log.configure("info", "text", out)
+    out.close()
+    structlog.get_logger().info("unheard")
+
+
+@pytest.mark.parametrize("by", ["message", "exception", "library"])
+def test_what_others_wrote_begins_no_line_and_steers_no_terminal(text, by):
+    """Messages of members and requests: line ends and control characters are written as escapes."""
+    evil = "a\r\nlevel=error event=forged\x1b[2J\x9b31m\u202e\u2028é"
+    if by == "message":
+        structlog.get_logger().info("told", message=evil)
+    elif by == "library":
+        logging.getLogger("uvicorn.error").warning(evil)
+    else:
+        try:
+            raise ValueError(evil)
+        except ValueError:
+            structlog.get_logger().exception("failed")
+    (line,) = text().removesuffix("\n").split("\n")
+    assert line.isprintable()
+    assert line.startswith("timestamp=")
+    assert "forged\\x1b[2J\\x9b31m\\u202e\\u2028é" in line
 
 
 @pytest.mark.parametrize(

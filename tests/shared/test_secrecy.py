@@ -57,3 +57,34 @@ def test_what_is_no_field_of_a_secret_is_hidden():
         "stringdata": secrecy.HIDDEN,
         "value": secrecy.HIDDEN,
     }
+
+
+def test_variables_are_hidden_where_operators_have_them():
+    """Maps of variables, settings whose name tells of a secret, documents with variables in a string."""
+    shown = {
+        "driver": {"envVars": {"PW": "x"}, "cores": 1},
+        "sparkConf": {
+            "spark.kubernetes.driverEnv.PW": "x",
+            "spark.executorEnv.X": "x",
+            "spark.hadoop.fs.s3a.secret.key": "x",
+            "spark.eventLog.enabled": "true",
+        },
+        "rayStartParams": {"redis-password": "x", "num-cpus": "2"},
+        "serveConfigV2": "env_vars: {TOKEN: x}",
+        "runtimeEnvYAML": "env_vars: {TOKEN: x}",
+        "gcsFaultToleranceOptions": {"redisPassword": {"value": "x"}},
+    }
+    hidden = secrecy.HIDDEN
+    assert secrecy.without_env(shown) == {
+        "driver": {"envVars": {"PW": hidden}, "cores": 1},
+        "sparkConf": {
+            "spark.kubernetes.driverEnv.PW": hidden,
+            "spark.executorEnv.X": hidden,
+            "spark.hadoop.fs.s3a.secret.key": hidden,
+            "spark.eventLog.enabled": "true",
+        },
+        "rayStartParams": {"redis-password": hidden, "num-cpus": "2"},
+        "serveConfigV2": hidden,
+        "runtimeEnvYAML": hidden,
+        "gcsFaultToleranceOptions": {"redisPassword": {"value": hidden}},
+    }

@@ -1,5 +1,6 @@
 """Tokens of a provider as bearers: who gets in, as whom, until when; and everything that does not."""
 
+import base64
 import hmac
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from joserfc import jwk, jwt
 from starlette.responses import JSONResponse, Response
 
@@ -124,8 +126,8 @@ async def test_claims_that_are_not_meant_for_this_hub(tmp_path, provider):
         for given, words in (
             ({"iss": f"{provider.issuer}/"}, "not issued by"),
             ({"iss": None}, "not issued by"),
-            ({"aud": "roadstead-eu"}, "somebody else"),
-            ({"aud": ["a", "b"]}, "somebody else"),
+            ({"aud": "roadstead-eu"}, "another service"),
+            ({"aud": ["a", "b"]}, "another service"),
             ({"aud": None}, "aud"),
             ({"aud": [["roadstead"]]}, "aud"),
             ({"aud": ["grafana", CLI_CLIENT], "azp": "grafana"}, "another client"),
@@ -137,7 +139,7 @@ async def test_claims_that_are_not_meant_for_this_hub(tmp_path, provider):
             ({"exp": None}, "exp"),
             ({"exp": "tomorrow"}, "exp"),
             ({"exp": True}, "exp"),
-            ({"nbf": now + 60}, "not good yet"),
+            ({"nbf": now + 60}, "not valid yet"),
             ({"email_verified": None}, "not verified"),
             ({"email_verified": "true"}, "not verified"),
             ({"email": None}, "no email"),
@@ -312,6 +314,20 @@ def test_a_key_is_good_for_the_algorithm_alone_that_its_owner_says():
     for said, good in (({}, True), ({"alg": "RS256"}, True), ({"alg": "PS256"}, False)):
         (kept,) = read_keys({"keys": [{**key.as_dict(private=False), **said}]})
         assert meant([kept], token) == ([kept] if good else []), said
+
+
+@pytest.mark.filterwarnings("ignore:Key size")  # by the library, which takes them
+@pytest.mark.parametrize(("bits", "good"), [(1024, False), (2047, False), (2048, True)])
+def test_a_weak_key_signs_nothing(bits, good):
+    """An attacker who factors such a key could sign any token, so the hub ignores it."""
+    numbers = generate_private_key(65537, bits).public_key().public_numbers()
+    told = {"kty": "RSA", "kid": "k", "n": _number(numbers.n), "e": _number(numbers.e)}
+    assert len(read_keys({"keys": [told]})) == good
+
+
+def _number(value: int) -> str:
+    octets = value.to_bytes((value.bit_length() + 7) // 8, "big")
+    return base64.urlsafe_b64encode(octets).rstrip(b"=").decode()
 
 
 async def test_keys_are_read_from_safe_addresses_alone(tmp_path, provider):

@@ -154,7 +154,7 @@ async def test_a_way_back_that_is_not_ones_own_leads_nowhere(tmp_path, provider)
         assert "gave no ID token" in reply.text  # PKCE: their code with our verifier
         for claims, words in (
             ({"nonce": "another"}, "another attempt"),
-            ({"aud": "another"}, "somebody else"),
+            ({"aud": "another"}, "another service"),
             ({"iss": "https://example.org"}, "not issued by"),
         ):
             provider.extra = claims

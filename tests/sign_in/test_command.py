@@ -59,7 +59,7 @@ def test_a_scientist_signs_in_works_on_and_signs_out(tmp_path, provider):
         root.put("/v1/access/bindings/physics", json=binding)
         done = run("login", "--oidc", "--server", address, "--name", "lab")
         assert done.code == 0, done.err
-        assert f"open {provider.issuer}/type-it-here\nand type in WDJB-MJHT\n" in done.err
+        assert f"open {provider.issuer}/type-it-here\nand enter WDJB-MJHT\n" in done.err
         assert done.out == f"logged in to {address} as oidc:ana@example.org, context lab\n"
         file = contexts.path()
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -89,7 +89,7 @@ def test_a_hub_without_a_provider_says_so():
     """And nothing is kept."""
     with answering(Answer({"oidc": None})) as script:
         done = run("login", "--oidc", "--server", script.address)
-        assert (done.code, "no provider" in done.err) == (1, True)
+        assert (done.code, "no sign-in provider" in done.err) == (1, True)
         assert "Authorization" not in script.headers[0]
     told = {"issuer": "http://login.example.org", "clientId": "c", "scopes": "openid"}
     with answering(Answer({"oidc": told})) as script:
@@ -105,7 +105,7 @@ def test_one_way_at_a_time_and_a_warning_in_clear(tmp_path):
     done = run("login", "--oidc", "--token-file", str(token), "--server", "http://localhost")
     assert done.code == 2
     done = run("login", "--token-file", str(token), "--server", "http://hub.invalid")
-    assert (done.code, "in clear" in done.err) == (5, True)
+    assert (done.code, "without encryption" in done.err) == (5, True)
 
 
 def test_the_wait_is_bounded_and_gives_the_provider_time(provider):
@@ -136,7 +136,7 @@ def test_what_a_hostile_provider_says(provider):
     provider.answers["/device"] = JSONResponse({**told, "verification_uri": provider.issuer})
     assert client.begin("openid") == Asked(provider.issuer, "a", "d", 5.0, 1800.0)
     provider.answers["/device"] = JSONResponse({"x": "y" * (2 << 20)})
-    with pytest.raises(Unreachable, match="too much"):
+    with pytest.raises(Unreachable, match="too large"):
         client.begin("openid")
     elsewhere = {"issuer": "https://example.org", "token_endpoint": provider.issuer}
     provider.answers["/.well-known/openid-configuration"] = JSONResponse(elsewhere)

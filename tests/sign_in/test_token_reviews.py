@@ -12,10 +12,11 @@ import orjson
 import pytest
 
 from hub.bridge.token_reviews import HubClusterReviews
-from hub.services.access.sign_in.reviews import BELIEVED_S, ClusterSilent, Review
+from hub.services.access.sign_in.reviews import BELIEVED_S, ClusterSilent, Review, Reviews
 from hub.services.access.sign_in.terms import TokenReviews
 from hub.services.context.settings import Settings
-from shared.clock import SystemClock
+from shared.clock import ManualClock, SystemClock
+from shared.errors import Rejected
 from shared.kube.client import KubeClient
 from tests import waiting
 from tests.api.people import bound
@@ -135,6 +136,24 @@ async def test_what_the_cluster_says_is_believed_briefly_and_not_too_much(tmp_pa
             answers[0] = told
             reply = await asked(hub, a_token(sub=ROBOT, jti=str(told)))
             assert reply.json()["code"] == "TokenNotAccepted", told
+
+
+async def test_a_token_that_was_good_is_remembered_and_one_that_was_not_is_none():
+    """A remembered token skips the limit on failures, so a refused one must not be remembered."""
+    answers = {a_token(sub=ROBOT, jti="good"): True, a_token(sub=ROBOT, jti="bad"): False}
+
+    async def ask(token: str) -> Review:
+        return Review(answers[token], name=ROBOT, audiences=[FOR_HUB])
+
+    reviews = Reviews(FOR_HUB, ask, ManualClock())
+    for token, good in answers.items():
+        assert not reviews.remembers(token)
+        if good:
+            assert (await reviews.principal(token)).name == ROBOT
+        else:
+            with pytest.raises(Rejected):
+                await reviews.principal(token)
+        assert reviews.remembers(token) is good
 
 
 async def test_the_cluster_is_shown_no_token_of_a_person(tmp_path):

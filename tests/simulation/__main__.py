@@ -7,9 +7,10 @@ import sys
 def _order_sets() -> None:
     """Sets of strings in the same order in every process: the product goes through some of them.
 
-    Before anything is imported, which costs CPU seconds and would be done twice.
+    Before anything is imported, which costs CPU seconds and would be done twice. An order that the caller
+    names stays: a test compares two.
     """
-    if os.environ.get("PYTHONHASHSEED") != "0":
+    if os.environ.get("PYTHONHASHSEED", "random") == "random":
         again = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
 

@@ -5,7 +5,6 @@ that wait for the member, a reply is taken in by the product's own exchange.
 """
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +17,7 @@ from agent.hub.sync import AcceptedError, Exchange, _Sent
 from agent.member.applier import Applier
 from agent.reconcile.copies import Copies
 from agent.reconcile.jobs_read import JobsRead
+from agent.reconcile.moments import Moments
 from agent.reconcile.reconciler import Reconciler
 from agent.reconcile.resync import Resync
 from agent.reconcile.steps import Steps
@@ -27,11 +27,14 @@ from agent.works.marks import Marks
 from agent.works.observed_set import ObservedSet
 from agent.works.tracked import TrackedWork
 from agent.works.withdrawn import WithdrawnObjects
-from shared.wire.agent_v1 import LEASE_S, Capacity, Mark, Observed, Work
+from shared.wire.agent_v1 import LEASE_S, Capacity, Work
+from tests.simulation import rights
 from tests.simulation.agent_io import CLIENT, HUB_ID, QUIET, OwnClock, SimulatedObserver
 from tests.simulation.consents import POOLS, QUIET_KINDS, SpaceWatch
+from tests.simulation.model_readings import ModelReadings
 from tests.simulation.network import Network
 from tests.simulation.queues import QUEUE
+from tests.simulation.requests import Base, Request, Saying
 from tests.simulation.spaces import NAMESPACE
 from tests.simulation.world import Call, Violation, World
 
@@ -77,10 +80,11 @@ class Driven(Reconciler):
         self._waves, self._withdrawn = Waves(), WithdrawnObjects()
         self._wave_waiters = set()
         self._lease_waiters = set()
-        self._work_queue = self  # type: ignore[assignment]
-        self._timers = self  # type: ignore[assignment]
-        self._steps = self  # type: ignore[assignment]
-        self._removals = SimpleNamespace(put=self._release_soon, give_way=lambda: None)  # type: ignore[assignment]
+        self._work_queue = self  # type: ignore[assignment]  # see `mark`
+        self._timers = self  # type: ignore[assignment]  # see `mark`
+        self._steps = self  # type: ignore[assignment]  # see `mark`
+        removals: Any = SimpleNamespace(put=self._release_soon, give_way=lambda: None)
+        self._removals = removals
         self.marks = Marks()
         self.watch = self.space = SpaceWatch(agent)
         self.watch.follow(partial(mark_waiting, self.tracked_works, self.mark))
@@ -92,10 +96,21 @@ class Driven(Reconciler):
             self.marks,
             OPEN,
             self.watch,
+            rights.of_agent(agent, self.watch.named),
         )
         self.jobs_read = JobsRead(
-            CLIENT, HUB_ID, agent.lease, self.observed.entries, agent.clock, agent.news
+            CLIENT,
+            HUB_ID,
+            agent.lease,
+            self.observed.entries,
+            lambda: list(agent.member.kinds),
+            agent.clock,
+            agent.news,
         )
+        self._moments = Moments(
+            HUB_ID, self.observer, agent.lease, self._waves, self.watch, agent.clock
+        )
+        self.kinds = ModelReadings(agent)  # type: ignore[assignment]  # in the world's time
         self._marked: set[str] = set()
         self._to_release: set[str] = set()
         self._rings: set[tuple[float, str]] = set()
@@ -155,43 +170,6 @@ class Driven(Reconciler):
                 self.look_again(tracked)
 
 
-@dataclass(slots=True)
-class Saying:
-    """`agent_v1.ObservedSet`, as quick to make as it gets."""
-
-    full: bool
-    digest: str
-    entries: list[Observed]
-    more: bool = False
-
-
-@dataclass(slots=True)
-class Base:
-    """`agent_v1.DesiredBase`, as quick to make as it gets."""
-
-    revision: int
-    digest: str
-
-
-@dataclass(slots=True)
-class Request:
-    """`agent_v1.SyncRequest`, as quick to make as it gets."""
-
-    session: str
-    seq: int
-    cluster_uid: str
-    incarnation_seen: str
-    marks: list[Mark]
-    desired: Base
-    observed: Saying
-    jobs_read: bool = False
-    wait_s: float = 0.0
-    capacity: Capacity | None = None
-    namespaces_held: int | None = None
-    follows: str = ""
-    proto: int = 1
-
-
 class Talk(Exchange):
     """The product's exchange; when it sends and when an answer comes is the world's."""
 
@@ -219,6 +197,7 @@ class Talk(Exchange):
             request.capacity = Capacity(
                 pools_revision=0, pools=POOLS, bound=[], queue_managers=self._queues()
             )
+            request.capacity.jobs_forbidden_in = self._forbidden()
             self._stored.fill(request.capacity, QUIET_KINDS, self._reconciler.watch)
         return _Sent(request, now, entries, mark)
 
@@ -226,6 +205,12 @@ class Talk(Exchange):
         driven: Any = self._reconciler
         managed = driven.agent.network.queue_manager is not None
         return [f"{NAMESPACE}/{QUEUE}"] if managed else []
+
+    def _forbidden(self) -> list[str] | None:
+        rights = self._reconciler.carrier._rights
+        if rights is None:
+            return []
+        return rights.told() if rights.is_asked else rights.told() or []
 
     @property
     def reports_consent(self) -> bool:
@@ -235,8 +220,11 @@ class Talk(Exchange):
 
     def _consent_news(self) -> tuple[int, int, int] | None:
         """What marks a report of capacity, where the hub has not stored this one."""
-        mark = (self._reconciler.watch.revision, 0, 0)
-        return mark if self.reports_consent and mark != self._capacity_sent else None
+        rights = self._reconciler.carrier._rights
+        mark = (self._reconciler.watch.revision, rights.revision if rights is not None else 0, 0)
+        settled = rights is None or rights.is_settled
+        is_news = self.reports_consent and settled and mark != self._capacity_sent
+        return mark if is_news else None
 
     @property
     def is_quiet(self) -> bool:
@@ -281,6 +269,9 @@ class Agent:
         self.member.watchers.append(self._hear)
         self._send_in(0.05)
         world.after(10.0, self._audit)
+        asked = self.reconciler.carrier._rights
+        if asked is not None:
+            world.after(0.0, self.drive, asked.run())
 
     def die(self) -> None:
         if not self.dead:
@@ -370,6 +361,7 @@ class Agent:
                 self._send_in(min(10.0, 0.2 * 2**self.failures))
             return
         self.failures = 0
+        self.member.convert(answer)
         held = None if newest else self.talk.desired.base
         sent.task = _Given(answer)  # type: ignore[assignment]
         try:

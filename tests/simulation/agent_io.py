@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from agent.member.observer import Observer
-from agent.objects.facts import JOB
+from agent.objects.holds import JOB
 from shared import labels
 from shared.kube.informer import Informer
 from shared.kube.watch import WatchEvent
@@ -60,7 +60,9 @@ class Client:
     """`KubeClient` as the applier uses it: each request is a `Call`."""
 
     async def create(self, obj: Any, *, field_manager: str, timeout_s: float = _TIMEOUT_S) -> Any:
-        written = [{"manager": field_manager, "fieldsV1": {}}]
+        if obj["kind"] == "SelfSubjectAccessReview":
+            return await Call("review", timeout_s)
+        written = [{"manager": field_manager, "fieldsV1": _owned(obj["metadata"])}]
         metadata = {**obj["metadata"], "managedFields": written}
         return await Call("create", timeout_s, {**obj, "metadata": metadata})
 
@@ -68,10 +70,14 @@ class Client:
         return await Call("get", _TIMEOUT_S, name)
 
     async def list(
-        self, _version: str, kind: str, _namespace: str | None, selector: str, *, slim: Any = None,
+        self, version: str, kind: str, _namespace: str | None, selector: str = "", *,
+        slim: Any = None,
     ) -> Any:  # fmt: skip
-        if kind == "Job":
-            items = await Call("jobs", _TIMEOUT_S)
+        if kind != "Pod":
+            found = await Call("jobs", _TIMEOUT_S)
+            items = [
+                each for each in found if (each["apiVersion"], each["kind"]) == (version, kind)
+            ]
         else:
             items = await Call("pods", _TIMEOUT_S, selector.partition("=")[2])
         return SimpleNamespace(items=[slim(each) for each in items] if slim else items)
@@ -87,6 +93,15 @@ class Client:
         resource_version: str | None = None, propagation: str = "Background",
     ) -> Any:  # fmt: skip
         return await Call("delete", _TIMEOUT_S, name, uid, resource_version, propagation)
+
+
+def _owned(metadata: Any) -> Any:
+    """The entry of a manager that has created an object: its labels and annotations are its own."""
+    parts: dict[str, Any] = {
+        f"f:{part}": {f"f:{name}": {} for name in metadata.get(part) or ()}
+        for part in ("labels", "annotations")
+    }
+    return {"f:metadata": parts}
 
 
 CLIENT: Any = Client()
@@ -108,7 +123,8 @@ class SimulatedObserver(Observer):
         pods: Informer[Any] = Informer(
             CLIENT, "v1", "Pod", transform=self._pod_view, on_event=self._pod, clock=agent.clock
         )
-        self._informers[JOB] = jobs
+        self._informers |= dict.fromkeys(agent.member.kinds, jobs)
+        self._job_kinds |= set(agent.member.kinds)
         self._all_pods = pods
         for kind, informer in (("Job", jobs), ("Pod", pods)):
             self.informers[kind] = informer
@@ -121,6 +137,10 @@ class SimulatedObserver(Observer):
 
     def want(self, api_version: str, kind: str) -> None:
         return None
+
+    def live(self, api_version: str, kind: str, namespace: str, name: str) -> Any:
+        found = super().live(api_version, kind, namespace, name)
+        return found if found is not None and found["kind"] == kind else None
 
     def break_off(self, kind: str) -> None:
         """The stream is lost and what was missed is too old to be sent: list again."""
@@ -155,7 +175,8 @@ class SimulatedObserver(Observer):
             if not informer.synced.is_set():
                 informer.synced.set()
                 if all(each.synced.is_set() for each in self.informers.values()):
-                    self._listener.kind_changed(JOB)
+                    for key in agent.member.kinds:
+                        self._listener.kind_changed(key)
         else:
             for event, obj in log[position:]:
                 if kind == "Pod" or is_ours(obj):

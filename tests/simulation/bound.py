@@ -39,8 +39,10 @@ withdraw = bound("hub.services.works.withdraw", **_STORE)
 forgotten = bound("hub.services.members.forgotten", **_STORE)
 report_order = bound("hub.services.members.report_order", **_STORE)
 accounted = bound("hub.services.works.accounted", **_STORE)
+timeline = bound("hub.services.context.timeline", **_STORE, changes=memory.CHANGES)
 restored = bound(
     "hub.services.works.restored",
+    timeline=timeline,
     **_STORE,
     accounted=accounted,
     withdraw_jobs=withdraw.withdraw_jobs,
@@ -55,7 +57,6 @@ observe_service = bound(
     forgotten=forgotten,
     restored=restored,
 )
-timeline = bound("hub.services.context.timeline", **_STORE, changes=memory.CHANGES)
 offers = bound(
     "hub.services.works.offer", **_STORE, timeline=timeline, namespaces=memory.NAMESPACE_IDS
 )
@@ -70,11 +71,12 @@ fence = bound(
     restored=restored,
     cluster_loss=cluster_loss,
     left_behind=memory.SILENT,  # objects that are no Jobs
+    left_objects=memory.SILENT,
     withdraw_jobs=withdraw.withdraw_jobs,
 )
 _HELD = {"accounted": accounted, "restored": restored}
 holding = bound("hub.services.jobs.hold", **_STORE, **_HELD, evict=evict.evict)
-sessions = bound("hub.services.members.sessions", **_STORE)
+sessions = bound("hub.services.members.sessions", **_STORE, left_objects=memory.SILENT)
 awaited = bound("hub.services.context.awaited", **_STORE)
 desired_sets = bound("hub.services.members.desired", **_STORE)
 sync = bound(

@@ -45,8 +45,8 @@ class Chain:
             return
         for link in self.links():
             other = rows.get(link["on_uid"])
-            state = None if other is None else other["state"]
-            if state not in _ENDS[link["wanted"]]:
+            if not _has_ended(other, link["wanted"]):
+                state = None if other is None else other["state"]
                 raise Violation("R-21", f"{uid} is placed, and {link['on_uid']} is {state}")
             if link["wanted"] == "ok" and link["on_uid"] not in sure:
                 raise Violation("R-21", f"{uid} is placed, and {link['on_uid']} did not succeed")
@@ -56,12 +56,19 @@ class Chain:
         if rows.get(UID, {}).get("reason") != WAITS:
             return None
         links = self.links()
-        over = [
-            link for link in links if rows.get(link["on_uid"], {}).get("state") in _ENDS["any"]
-        ]
+        over = [link for link in links if _has_ended(rows.get(link["on_uid"]), "any")]
         if links and len(over) == len(links):
             return "R-21", f"{UID} waits, and {over[0]['on_uid']} has ended"
         return None
+
+
+def _has_ended(row: dict[str, Any] | None, wanted: str) -> bool:
+    """True if a job ended as wanted; a deactivated one that gave its name back ended without success."""
+    if row is None:
+        return False
+    if row["state"] == "Deactivated" and row["live"] is None:
+        return wanted != "ok"
+    return row["state"] in _ENDS[wanted]
 
 
 def begin(run: Any) -> None:

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent.objects.status import job_status
-from hub.domain.workloads.states import CHARGED, ON_CLUSTER, TERMINAL
+from hub.domain.workloads.states import ON_CLUSTER, TERMINAL
 from shared import labels
 from shared.wire.agent_v1 import Order
 from tests.simulation.chains import Chain
+from tests.simulation.charges import check_charges, granted
+from tests.simulation.cron_jobs import CronTime
 from tests.simulation.exits import RETRIED_CODE
 from tests.simulation.lost import Losses
 from tests.simulation.spaces import Consents
@@ -48,6 +50,7 @@ class Checks(Losses):
         self.queue: Any = None  # of all jobs, where the level has one (`queue_acts`)
         self.hub_id = "hub-1"
         self.chain = Chain()
+        self.cron_time = CronTime()
         self.consents = Consents()
         self.codes: dict[
             tuple[str, int], set[int]
@@ -196,7 +199,7 @@ class Checks(Losses):
 
     def store_went_back(self) -> None:
         """The hub's store is to be an older copy: what nobody can tell it any more is not held against it."""
-        self.restored = True
+        self.restored = self.cron_time.went_back = True
         self.lost.append({key: dict(row) for key, row in self.store.works.items()})
         for known in (
             self.sessions,
@@ -294,6 +297,7 @@ class Checks(Losses):
         live = [
             (row["namespace"], row["name"]) for row in self.store.workloads.values() if row["live"]
         ]
+        self.cron_time.looked_over(self.store.workloads)
         if len(set(live)) < len(live):
             raise Violation("R-02", f"a name is given twice: {sorted(live)}")
         for row in self.store.works.values():
@@ -312,18 +316,16 @@ class Checks(Losses):
             others = work["uid"] == uid and work["epoch"] != row["epoch"]
             if others and work["action"] != "Withdraw":
                 raise Violation("R-05", f"{uid} is placed while {work['cluster']} is to keep it")
-        asked, granted = row["parallelism"], _pods(row)
-        if "admission" in row and asked > granted:
-            raise Violation("R-09", f"{uid} is placed with {asked} pods and charged for {granted}")
+        asked, given = row["parallelism"], granted(row)
+        if "admission" in row and asked > given:
+            raise Violation("R-09", f"{uid} is placed with {asked} pods and charged for {given}")
         if uid in self.completed:
             raise Violation("R-07", f"{uid} completed, and is placed again")
         if uid in self.given_up:
             raise Violation(
                 "R-12", f"{uid} is placed again, though it was to be {self.given_up[uid]}"
             )
-        charged = sum(_pods(w) for w in self.store.workloads.values() if w["state"] in _CHARGED)
-        if charged > self.limit:
-            raise Violation("R-09", f"{charged} are charged, {self.limit} are allowed")
+        charged = check_charges(self.store.workloads.values(), self.members, self.limit)
         if self.queue is not None:
             self.queue.placed(uid, charged)
 
@@ -347,7 +349,12 @@ class Checks(Losses):
                 return "R-01", f"{uid} is {row['state']} {row['withdraw_to']} {row['reason']}"
             if uid in self.completed and row["state"] != "Succeeded":
                 return "R-07", f"{uid} completed and is {row['state']}"
-        return self.chain.unsettled(self.store.workloads) or self._left_over(members)
+        rows = self.store.workloads
+        return (
+            self.chain.unsettled(rows)
+            or self.cron_time.unsettled(rows)
+            or self._left_over(members)
+        )
 
     def _left_over(self, members: dict[str, Any]) -> tuple[str, str] | None:
         for (cluster, uid), row in self.store.works.items():
@@ -370,15 +377,6 @@ class Checks(Losses):
         return None
 
 
-def _pods(row: Object) -> int:
-    """How many pods a job is charged for. In the model a job is charged as one, whatever its size."""
-    admission = row.get("admission")
-    if admission is None:
-        return 1
-    return sum(each["count"] for each in admission["podSets"])
-
-
-_CHARGED = frozenset(map(str, CHARGED))
 _REST = frozenset({*map(str, TERMINAL), "Held"})
 
 

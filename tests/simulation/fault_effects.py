@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from shared import labels
-from tests.simulation import consents, queue_acts
+from tests.simulation import bursts, consents, queue_acts, rights
 from tests.simulation.agent_io import HUB_ID
 from tests.simulation.checks import OLDER
 from tests.simulation.faults import Fault
@@ -187,6 +187,8 @@ BEFALLS: dict[str, Does] = {
     "destroyed": _destroyed,
     "consent withdrawn": _consent_withdrawn,
     **dict.fromkeys(queue_acts.ACTS, queue_acts.befall),
+    **dict.fromkeys(rights.VERBS, rights.befall),
+    bursts.KIND: bursts.befall,
     "hang": _switch("hangs_until"),
     "cut": _switch("cut_until"),
     "replies lost": _switch("replies_lost_until"),

@@ -45,6 +45,10 @@ OF_LOSSES: Final = frozenset({"lost", "destroyed"})
 OF_CONSENT: Final = frozenset({"consent withdrawn"})
 # People who stop, shrink or delete the queue of all jobs, and make it as it was some time later.
 OF_QUEUES: Final = frozenset({"queue stopped", "queue shrunk", "queue deleted"})
+# Members that take a right away from their agent, and give it back.
+OF_RIGHTS: Final = frozenset({"create denied", "patch denied"})
+_DENIED_AFTER: Final = ("submit", "session", "offer", "create", "made", "patch", "over", "requeue")
+_BURST_AFTER: Final = ("session", "listed", "create", "made", "patch", "runs", "over", "deleted")
 _EDITED_AFTER: Final = ("submit", "submit", "requeue", "requeue", "over", "withdraw", "offer")
 _WITHDRAWN_AFTER: Final = (
     "submit", "session", "offer", "create", "made", "patch", "runs", "withdraw", "requeue",
@@ -55,7 +59,8 @@ AT_ONCE: Final = frozenset(
     {
         "hang", "cut", "replies lost", "a reply late", "requests doubled", "deaf", "deaf jobs",
         "deaf pods",
-        "agent dies", "second agent", "slow agent", "consent withdrawn",
+        "agent dies", "second agent", "slow agent", "consent withdrawn", "create denied",
+        "patch denied",
     }
 )  # fmt: skip
 _WISHES: Final = (
@@ -142,6 +147,8 @@ class Scenario:
     loss: str = ""  # what its jobs ask for where their cluster is lost
     consent: bool = False  # people give and withdraw their consent
     queue_s: float = 0.0  # how long Jobs wait in queues of members, at most; 0: there are none
+    rights: bool = False  # members take rights away from their agents
+    retry_on: bool = False  # jobs that are tried again say after which code, whatever the seed
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -186,6 +193,8 @@ def draw(seed: int) -> Scenario:
     _draw_loss(random.Random(seed ^ 0x1054), scenario)
     _draw_consent(random.Random(seed ^ 0xC095), scenario)
     _draw_queues(random.Random(seed ^ 0x90E5), scenario)
+    _draw_denials(random.Random(seed ^ 0x403), scenario)
+    _draw_bursts(random.Random(seed ^ 0xB057), scenario)
     scenario.faults.sort(key=lambda fault: fault.at)
     return scenario
 
@@ -245,6 +254,39 @@ def _draw_queues(die: random.Random, scenario: Scenario) -> None:
         seconds, nth = 0.5 + die.random() * 20.0, die.choice((1, 1, 2))
         at = die.random() * die.choice((0.0, 0.0, 0.1, 1.0))
         scenario.faults.append(Fault(at, kind, "", seconds, die.random(), moment, nth))
+
+
+def _draw_denials(die: random.Random, scenario: Scenario) -> None:
+    """In one seed of five members take a right away from their agent and give it back within a minute."""
+    if die.random() > 0.2:
+        return
+    scenario.rights = True
+    for _ in range(die.choice((1, 2, 3))):
+        kind, moment = die.choice(sorted(OF_RIGHTS)), die.choice(_DENIED_AFTER)
+        seconds, at = die.random() * 60.0, die.random() * die.choice((0.0, 0.0, 0.3, 3.0))
+        where = die.choice(("", "", *CLUSTERS))  # that of the moment, or one of them
+        scenario.faults.append(Fault(at, kind, where, seconds, 0.0, moment, _nth(die)))
+    _retry_by_code(die, scenario)
+
+
+def _draw_bursts(die: random.Random, scenario: Scenario) -> None:
+    """In one seed of five somebody writes the Jobs and pods of a member again and again."""
+    if die.random() > 0.2:
+        return
+    for _ in range(die.choice((1, 2, 4))):
+        seconds, moment = die.random() * 8.0, die.choice(_BURST_AFTER)
+        at = die.random() * die.choice((0.0, 0.05, 0.5))
+        scenario.faults.append(
+            Fault(at, "burst of events", "", seconds, die.random(), moment, _nth(die))
+        )
+    _retry_by_code(die, scenario)
+
+
+def _retry_by_code(die: random.Random, scenario: Scenario) -> None:
+    """In half of these seeds pods fail, and jobs are tried again after one of the codes."""
+    if die.random() < 0.5:
+        scenario.retry_on, scenario.retries = True, 3
+        scenario.failing = max(scenario.failing, 0.3)
 
 
 def _doubt(die: random.Random, kind: str, moment: str) -> Fault:

@@ -95,6 +95,7 @@ class Reply:
     rotate: None = None  # credentials are none of this world's matter
     availability: None = None  # nor are rules of objects
     confirm: str = ""  # these agents are of before protocol 5
+    kinds: None = None  # of definitions no hub of the model tells
     namespaces: None = None  # consent is modelled on levels of the whole hub
 
 

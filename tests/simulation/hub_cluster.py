@@ -33,9 +33,8 @@ class HubCluster:
         self.busy_until = busy_until
         self.objects: dict[str, Object] = {}
         self.taken: dict[str, int] = {}  # generations of which `spec.active` was taken
-        self.edited: set[str] = (
-            set()
-        )  # objects that a person changed, and of which nothing was taken yet
+        # Objects of which a person was the last to write `spec.active`: a restored hub hears that again.
+        self.edited: set[str] = set()
         self.world.after(_TURN_S, self._turn)
 
     def edit(self, uid: str, *, wish: bool) -> None:
@@ -66,8 +65,8 @@ class HubCluster:
             self.taken[row.uid] = generation
             self._hear(row.uid, wish=wish)
             return
-        self.edited.discard(row.uid)
         if live["spec"]["active"] != active(row):
+            self.edited.discard(row.uid)
             _write(live, active(row), labels.BRIDGE_FIELD_MANAGER)
         if self.dice.random() >= self.refuses:
             live["status"] = _conditions(live["metadata"]["generation"])
@@ -76,12 +75,12 @@ class HubCluster:
         if uid not in self.edited:
             done = "released" if wish else "held"
             raise Violation("R-12", f"{uid} is {done} by what the hub itself wrote, and by nobody")
-        heard = mirror.Heard(uid, active=wish)
+        heard, before = mirror.Heard(uid, active=wish), self.hub.books.workloads.get(uid)
         with suppress(Rejected, StaleTerm):
             self.hub.run(self.hub.hub.write(mirror.hear, self.hub.term, heard))
-            if wish:  # it replaces what anyone wished before
-                self.hub.checks.given_up.pop(uid, None)
         self.hub._look_at_the_books()
+        if wish and self.hub.books.workloads.get(uid) != before:  # it replaces every earlier wish
+            self.hub.checks.given_up.pop(uid, None)
 
 
 def _made(row: Workload) -> Object:

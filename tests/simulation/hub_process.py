@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hub.controllers.chains import Chains
+from hub.controllers.cron_jobs import CronJobs
 from hub.controllers.heartbeats import SilenceLoop
 from hub.controllers.lease import Lease
 from hub.services.context.hub import Hub
@@ -89,6 +90,7 @@ class Process:
     news: Subscription  # what the scheduler follows
     scheduler: Scheduler
     chains: Chains
+    cron_jobs: CronJobs
     silence: SilenceLoop
     write: Callable[..., Any]
     paused_until: float = 0.0

@@ -47,6 +47,7 @@ class Losses:
     store: Any
     running: dict[str, dict[str, str]]
     completed: dict[str, str]
+    failed: set[tuple[str, int]]
 
     def __init__(self) -> None:
         self.left: set[tuple[str, int]] = set()  # job uid, epoch: left behind in a lost cluster
@@ -107,10 +108,15 @@ class Losses:
                     raise Violation("R-12", f"{uid} ({policy}) is {row['state']} after a fence")
 
     def destroyed(self, cluster: str, pods: Iterable[Object]) -> None:
-        """What completed there and was not told is lost with it, and nothing of it runs any more."""
+        """An end there that was not told is lost with it, and nothing of it runs any more."""
         for pod in pods:
             for known in (*self.running.values(), *self.beside.values()):
                 known.pop(pod["metadata"]["uid"], None)
         for uid, where in list(self.completed.items()):
             if where == cluster and self.store.workloads[uid]["state"] != "Succeeded":
                 del self.completed[uid]
+        for uid, epoch in list(self.failed):
+            row = self.store.workloads[uid]
+            told = row["state"] == "Failed"
+            if (row["cluster"], row["epoch"]) == (cluster, epoch) and not told:
+                self.failed.remove((uid, epoch))

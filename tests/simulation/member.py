@@ -4,13 +4,14 @@ An object is a dict that is never changed once it is stored: a change makes anot
 resourceVersion, and an entry in the log that watches read.
 """
 
-from collections.abc import Callable
 from typing import Any
 
+from agent.objects.holds import JOB
 from shared import labels
 from shared.kube import errors
 from tests.simulation.checks import Checks
 from tests.simulation.exits import ended
+from tests.simulation.member_store import MemberStore
 from tests.simulation.trace import job_text
 from tests.simulation.world import World
 
@@ -19,50 +20,27 @@ FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 _POLICY = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
 
-class Member:
+class Member(MemberStore):
     """A cluster of one namespace."""
 
+    kinds: tuple[tuple[str, str], ...] = (JOB,)  # of objects of jobs
+
     def __init__(self, world: World, name: str, checks: Checks, run_s: float) -> None:
-        self.world = world
-        self.name = name
+        super().__init__(world, name)
         self.checks = checks
         self.run_s = run_s
         self.failing = 0.0  # share of pods that fail
         self.grace_s = 1.0  # of pods that are asked to end
         self.lag_s = 0.1  # of watches and controllers, at most
-        self.version = 0
-        self.jobs, self.pods = dict[str, Object](), dict[str, Object]()
-        self.logs: dict[str, list[tuple[str, Object]]] = {"Job": [], "Pod": []}
-        self.watchers: list[Callable[[str], None]] = []
         self.controllers_from = 0.0  # they stand still until then
-        self._uids = 0
         self._due: set[str] = set()
 
-    # --- the store -------------------------------------------------------------------------------
+    def convert(self, reply: Any) -> None:
+        """Make the works of a reply those of the kinds that this member runs."""
 
-    def _stored(self, kind: str, event: str, obj: Object) -> Object:
-        self.version += 1
-        # Its own metadata: what an answer or a watch still carries keeps the version that it had.
-        obj["metadata"] = {**obj["metadata"], "resourceVersion": str(self.version)}
-        self.logs[kind].append((event, obj))
-        if kind == "Job":
-            self.jobs[obj["metadata"]["name"]] = obj
-        else:
-            self.pods[obj["metadata"]["uid"]] = obj
-        for watcher in self.watchers:
-            watcher(kind)
-        return obj
-
-    def _removed(self, kind: str, obj: Object) -> None:
-        self.version += 1
-        last = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.version)}}
-        self.logs[kind].append(("DELETED", last))
-        for watcher in self.watchers:
-            watcher(kind)
-
-    def new_uid(self, kind: str) -> str:
-        self._uids += 1
-        return f"{kind}{self._uids}@{self.name}"
+    def is_work(self, job: Object) -> bool:
+        """Whether an object is one that an agent may have made."""
+        return True
 
     # --- requests --------------------------------------------------------------------------------
 
@@ -136,7 +114,7 @@ class Member:
             self.checks.touched(self.name, held)
             self.checks.deleted(self.name, held)
             self.world.happens("deleted", self.name)
-        else:
+        elif self.is_work(held):
             self.checks.deleted_by_hand(held)
         kept = [f for f in had.get("finalizers") or () if f not in {FOREGROUND, ORPHAN}]
         if policy in _POLICY:
@@ -160,7 +138,8 @@ class Member:
     def tear_out(self, name: str) -> None:
         """Somebody takes its finalizers off and deletes it; its pods are collected."""
         job = self.jobs[name]
-        self.checks.torn_out(self.name, job)
+        if self.is_work(job):
+            self.checks.torn_out(self.name, job)
         self.world.note(f"{self.name}: {name} is torn out")
         self._drop({**job, "metadata": {**job["metadata"], "finalizers": []}})
 
@@ -170,7 +149,8 @@ class Member:
         self._removed("Job", job)
         self.world.note(f"{self.name}: {name} is gone {job_text(job)}")
         self.world.happens("gone", self.name)
-        self.checks.dropped(self.name, job)
+        if self.is_work(job):
+            self.checks.dropped(self.name, job)
         self._look_soon(name)
 
     def _noted_start(self, before: Object | None, job: Object) -> None:
@@ -233,7 +213,8 @@ class Member:
             if over or "conditions" in status:
                 name = job["metadata"]["name"]
                 self.world.note(f"{self.name}: {name} counts {job_text(job)}")
-            self.checks.status(self.name, job)
+            if self.is_work(job):
+                self.checks.status(self.name, job)
         for pod in over:
             counted = self._pod(pod, tracked=False)
             if counted["metadata"].get("deletionTimestamp"):
@@ -311,7 +292,7 @@ class Member:
 
     def _make_pod(self, job: Object) -> None:
         metadata = job["metadata"]
-        marks = metadata.get("labels") or {}
+        marks = job.get("pod labels") or metadata.get("labels") or {}
         uid = self.new_uid("pod")
         own = {key: marks[key] for key in (labels.JOB_UID, labels.EPOCH) if key in marks}
         owner = [{"kind": "Job", "controller": True, "uid": metadata["uid"]}]

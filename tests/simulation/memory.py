@@ -384,4 +384,5 @@ SILENT = SimpleNamespace(
     forget_agent=nobody,
     double_run=nobody,
     forget=nobody,
+    take_back=nobody,
 )

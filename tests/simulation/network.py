@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from agent.hub.client import HubError
 from shared.errors import Rejected
 from shared.kube import errors
-from tests.simulation.agent_io import is_ours
 from tests.simulation.member import Member
 from tests.simulation.queues import QueueManager
+from tests.simulation.rights import Granted
 from tests.simulation.spaces import Space, is_start
 from tests.simulation.world import Call, World
 
@@ -39,6 +39,7 @@ class Network:
         self.trouble = 0.0  # share of requests that go wrong
         self.bounded = True  # waits for 429 and pacing count within a request's time
         self.space = Space()
+        self.granted = Granted()
         self.queue_manager: QueueManager | None = None
         self.parked: dict[tuple[str, int], Any] = {}  # by session and number: what waits for news
 
@@ -131,6 +132,7 @@ class Network:
 
     def _does(self, call: Call) -> Any:
         member, args = self.member, call.args[1:]
+        self.granted.admit(call.verb, self.world.now)
         match call.verb:
             case "create":
                 if self.refused_until > self.world.now:
@@ -145,10 +147,12 @@ class Network:
                 return member.merge_patch(*args)
             case "delete":
                 return member.delete(*args)
+            case "review":
+                return self.granted.review(self.world.now)
             case "get":
                 return member.get(*args)
             case "jobs":
-                return [job for job in member.jobs.values() if is_ours(job)]
+                return list(member.jobs.values())  # past the caches, and of every label
         return member.pods_of(*args)
 
     # --- to the hub ------------------------------------------------------------------------------

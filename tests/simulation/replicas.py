@@ -13,6 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from hub.controllers.chains import Chains
+from hub.controllers.cron_jobs import CronJobs
 from hub.controllers.heartbeats import SilenceLoop
 from hub.controllers.last_down import LastDown
 from hub.controllers.lease import NOT_LEADING, Lease
@@ -107,9 +108,10 @@ class Replicas(Whole):
         scheduler = Scheduler(hub, lease.term)
         chains = Chains(hub, lease.term)
         chains.follow()
-        process = Process(
-            name, backend, db, hub, lease, sync, works, news, scheduler, chains, silence, hub.write
-        )
+        cron_jobs = CronJobs(hub, lease.term)
+        cron_jobs.follow()
+        loops = (scheduler, chains, cron_jobs, silence)
+        process = Process(name, backend, db, hub, lease, sync, works, news, *loops, hub.write)
         hub.write = partial(self._between, process)  # type: ignore[method-assign]
         return process
 
@@ -118,6 +120,7 @@ class Replicas(Whole):
         self.process = process
         self.db, self.hub, self.sync = process.db, process.hub, process.sync
         self.scheduler, self.chains = process.scheduler, process.chains
+        self.cron_jobs = process.cron_jobs
         self._write = process.write
         self._works, self._news = process.works, process.news
         self.term = process.lease.term()

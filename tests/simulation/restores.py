@@ -21,6 +21,7 @@ from hub.services.works import restored
 from hub.store import leftovers
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from tests.simulation import guards
 from tests.simulation.checks import Checks, Object, uid_and_epoch
 from tests.simulation.faults import Fault, Scenario
 from tests.simulation.hub_cluster import HubCluster
@@ -50,6 +51,7 @@ class LostTime(Checks):
             super().moved(row, name, before)
         elif self.accepted and name == "place" and row["state"] not in _WAITING:
             # Of what waits, only the epoch has leapt.
+            self._not_beside_itself(row)
             self._placed(row)
         elif row["reason"] == "DeletedInMember":
             self._not_made_up(row)
@@ -102,6 +104,12 @@ class LostTime(Checks):
         if self._may_run_again(row["uid"], row["epoch"]):
             del self.completed[row["uid"]]
         super()._placed(row)
+
+    def _not_beside_itself(self, row: Object) -> None:
+        """R-15: no job is placed while pods of it run anywhere, be it in the cluster that it is given."""
+        where = set(self.running.get(row["uid"], {}).values())
+        if where:
+            raise Violation("R-15", f"{row['uid']} is placed while it runs in {', '.join(where)}")
 
     def _may_run_again(self, uid: str, epoch: int) -> bool:
         """It completed in the lost time and no member has its Job: a person may run it again."""
@@ -229,13 +237,20 @@ class RestoredRun(WholeRun):
         scenario, beside = replace(scenario, run_s=long), _is_held_beside_a_retry(scenario.seed)
         forgotten = _is_forgotten_while_it_runs(scenario.seed)
         scenario = _held_beside_a_retry(scenario) if beside else scenario
+        self.guard = guard = None if beside or forgotten else guards.guard_of(scenario.seed)
+        scenario = guards.guarded(scenario) if guard else scenario
         super().__init__(_forgotten_while_it_runs(scenario) if forgotten else scenario, tell=tell)
         # Half of the copies are of the first moments, in which jobs wait that run in the lost time.
         copied = 0.3 + die.random() * (1.5 if die.random() < 0.5 else 25.0)
         copied += 20.0 * beside
         back = copied + 0.5 + die.random() ** 2 * _LONGEST_LOST_S
         self.accepted = back + die.random() ** 2 * 30.0
-        if forgotten:
+        # In some seeds members have more earlier Jobs than the store keeps.
+        self._most = leftovers.MOST_OF_MEMBER
+        leftovers.MOST_OF_MEMBER = 0 if scenario.seed % 5 == 0 else self._most  # type: ignore[misc]
+        if guard:
+            copied, back, self.accepted = guards.arrange(self, guard)
+        elif forgotten:
             self.world.at(0.1, self.hub.wish, "w0", "hold")
             self.world.at(copied + (back - copied) * 0.2, self.hub.wish, "w0", "release")
         elif die.random() < 0.7:
@@ -244,14 +259,11 @@ class RestoredRun(WholeRun):
         self.world.at(copied, self.hub.back_up)  # type: ignore[attr-defined]
         self.world.at(back, self.hub.restore)  # type: ignore[attr-defined]
         self.world.at(self.accepted, self.hub.accept)  # type: ignore[attr-defined]
-        # In some seeds members have more earlier Jobs than the store keeps.
-        self._most = leftovers.MOST_OF_MEMBER
-        leftovers.MOST_OF_MEMBER = 0 if scenario.seed % 5 == 0 else self._most  # type: ignore[misc]
         self.hub_cluster: HubCluster | None = None
         if random.Random(scenario.seed ^ 0x4C0B).random() < 0.4:
             self.hub_cluster = HubCluster(self.hub, scenario.seed, self.accepted + _BLIND_S)
         self.silent = ("", 0.0)  # a member, and until when
-        if die.random() < 0.7 and not forgotten:
+        if die.random() < 0.7 and not (forgotten or guard):
             longest = _HOURS_S if die.random() < 0.2 else 200.0
             self.silent = (
                 die.choice(sorted(self.members)), self.accepted + 10.0 + die.random() * longest,
@@ -273,6 +285,9 @@ class RestoredRun(WholeRun):
 
     def _act_blindly(self) -> None:
         """People release, hold, deactivate and forget in any order after the restore."""
+        if self.guard:
+            guards.ask_again(self)
+            return
         die = random.Random(self.scenario.seed ^ 0xB11D)
         acts = (
             "release",

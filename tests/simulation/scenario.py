@@ -40,6 +40,7 @@ class Run:
     plays_consent = frozenset[str]()
     plays_queues = frozenset[str]()
     draw = staticmethod(draw)
+    member_of = Member
 
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         self.scenario = scenario
@@ -47,7 +48,7 @@ class Run:
         self.checks = self.new_checks()
         self.checks.limit = scenario.limit
         self.members = {
-            name: Member(world, name, self.checks, scenario.run_s) for name in CLUSTERS
+            name: self.member_of(world, name, self.checks, scenario.run_s) for name in CLUSTERS
         }
         self.checks.members = self.members
         self.hub = self.new_hub(list(CLUSTERS))
@@ -59,7 +60,9 @@ class Run:
             member.lag_s = scenario.lag_s
             network = self.hub.networks[name] = Network(world, self.hub, member)
             network.trouble = scenario.trouble
-            network.space.is_watched = scenario.consent and bool(self.plays_consent)
+            asked = scenario.consent or scenario.rights
+            network.space.is_watched = asked and bool(self.plays_consent)
+            network.granted.is_asked = scenario.rights and bool(self.plays_consent)
             if network.space.is_watched and scenario.queue_s:
                 network.queue_manager = QueueManager(world, member, scenario.queue_s)
             self.start_agent(name, scenario.rates[index])
@@ -104,7 +107,7 @@ class Run:
         """The annotations of every job."""
         given = self.scenario
         notes = {"roadstead.dev/retry": str(given.retries)} if given.retries > 1 else {}
-        if notes and given.seed % 2:
+        if notes and (given.seed % 2 or given.retry_on):
             notes["roadstead.dev/retry-on"] = str(RETRIED_CODE)
         if given.loss and self.plays_losses:
             notes["roadstead.dev/on-cluster-loss"] = given.loss
@@ -277,6 +280,7 @@ class Run:
             network.deaf = {"Job": 0.0, "Pod": 0.0}
             self.members[name].controllers_from = 0.0
             consents.grant(self, name)
+            network.granted.allow_all()
             for agent in self.agents:
                 agent.calls_left = -1
                 agent.cut_until = agent.slow_until = 0.0

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import orjson
 
 from hub.controllers.chains import Chains
+from hub.controllers.cron_jobs import CronJobs
 from hub.services.context import leadership
 from hub.services.context.hub import Hub
 from hub.services.index.reader import FOLLOWED
@@ -42,7 +43,7 @@ from shared.wire import versions
 from shared.wire.agent_v1 import DesiredBase, ObservedSet, SyncReply, SyncRequest
 from tests import prepared
 from tests.services.hubs import a_job, a_pool, a_queue
-from tests.simulation import chains
+from tests.simulation import chains, cron_jobs
 from tests.simulation.books import books, links, memory_backed
 from tests.simulation.checks import Checks
 from tests.simulation.faults import OF_CONSENT, OF_QUEUES, Scenario
@@ -117,6 +118,8 @@ class Whole:
         self.scheduler = Scheduler(self.hub, lambda: self.term)
         self.chains = Chains(self.hub, lambda: self.term)
         self.chains.follow()
+        self.cron_jobs = CronJobs(self.hub, lambda: self.term)
+        self.cron_jobs.follow()
         self._write, self.hub.write = self.hub.write, self._write_between  # type: ignore[method-assign,assignment]
 
     async def _write_between(self, fn: Any, *args: Any) -> Any:
@@ -286,8 +289,9 @@ class Whole:
         else:
             await self.scheduler.follow(change.keys if change else {}, revision)
         more = await self.scheduler.turn()
-        while await self.chains.tick() == 0.0:
-            pass
+        for controller in (self.chains, self.cron_jobs):
+            while await controller.tick() == 0.0:
+                pass
         await self._carry_out_wishes()  # where no plan was written
         return more
 
@@ -317,6 +321,13 @@ class Whole:
         self._look_at_the_books()
         self.look_soon(0.05)
         self.world.happens("submit", "north")
+
+    def schedule(self, apply: Callable[[Transaction], dt.datetime]) -> None:
+        """Apply the CronJob, as a user does."""
+        times = self.checks.cron_time
+        times.at, times.is_applied = self.run(self.hub.write(apply)), True
+        self._look_at_the_books()
+        self.look_soon(0.05)
 
     def _apply(
         self, tx: Transaction, uid: str, name: str, notes: dict[str, str], pods: int
@@ -370,6 +381,7 @@ class WholeRun(Run):
     def __init__(self, scenario: Scenario, *, tell: bool = False) -> None:
         super().__init__(scenario, tell=tell)
         chains.begin(self)
+        cron_jobs.begin(self)
 
     def new_hub(self, names: list[str]) -> Any:
         return Whole(self.world, self.checks, names, self.scenario.limit)

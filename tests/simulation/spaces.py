@@ -61,11 +61,14 @@ class Consents:
 
     def __init__(self) -> None:
         self._states: dict[str, str | None] = {}
+        self._forbidden: dict[str, bool] = {}  # the agent may create no Job there
 
     def reported(self, cluster: str, request: SyncRequest) -> None:
         """The hub has stored a report."""
         if request.capacity is None or request.namespaces_held is None:
             return
+        if request.capacity.jobs_forbidden_in is not None:
+            self._forbidden[cluster] = NAMESPACE in request.capacity.jobs_forbidden_in
         consent = request.capacity.consent
         if consent is not None:
             self._states[cluster] = consent.states.get(NAMESPACE)
@@ -73,9 +76,15 @@ class Consents:
             self._states.setdefault(cluster, None)
 
     def placed(self, row: Any) -> None:
-        """R-22: no job is placed where its namespace is reported as not accepted, or not reported yet."""
+        """R-22: no job is placed where its namespace is reported as not accepted, or not reported yet.
+
+        Nor where the agent has reported that it may create no Job.
+        """
         if row["cluster"] not in self._states:
             return
         state = self._states[row["cluster"]]
         if state in {None, NOT_ACCEPTED}:
             raise Violation("R-22", f"{row['uid']} is placed in {row['cluster']}: {state}")
+        if self._forbidden.get(row["cluster"]):
+            text = f"{row['uid']} is placed in {row['cluster']}, whose agent may create no Job"
+            raise Violation("R-22", text)

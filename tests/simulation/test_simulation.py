@@ -15,21 +15,11 @@ from tests.simulation import runner
 from tests.simulation.checks import Checks
 from tests.simulation.faults import Fault, draw
 from tests.simulation.hub_faults import ReplicatedRun
+from tests.simulation.quiet import QUIET
 from tests.simulation.restores import RestoredRun
 from tests.simulation.scenario import Run
 from tests.simulation.services import WholeRun
 from tests.simulation.world import Violation
-
-QUIET: dict[str, Any] = {
-    "jobs": 1,
-    "limit": 1,
-    "trouble": 0.0,
-    "failing": 0.0,
-    "foreign": False,
-    "retries": 1,
-    "ttl_s": None,
-    "copied_at": 0.0,
-}
 
 
 @pytest.fixture(autouse=True)

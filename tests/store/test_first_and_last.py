@@ -13,6 +13,7 @@ from hub.store import (
     manifests,
     objects,
     on_members,
+    placed_jobs,
     placements,
     runtimes,
     tables,
@@ -154,7 +155,7 @@ async def test_the_newest_jobs_of_a_placement_come_first(tmp_path):
     rows = [a_workload(f"u{n}", placement="p", created_at=START + n * MINUTE) for n in (1, 0, 2)]
     async with opened(tmp_path) as db:
         await db.write(lambda tx: workloads.add(tx, rows))
-        found = await db.read(lambda tx: placements.jobs_of(tx, "p", 2))
+        found = await db.read(lambda tx: placed_jobs.jobs_of(tx, "p", 2))
         assert [row.uid for row in found] == ["u2", "u1"]
 
 

@@ -9,9 +9,12 @@ from hub.store import form, schema
 from hub.store.backends.choose import backend_of
 from hub.store.tables import metadata
 from tests.databases import url_of
+from tests.store.build import START, a_work, a_workload
 
 # No database of PostgreSQL is older than the revision after this one.
 FIRST_OF_POSTGRES = "2026_11_22_api_servers"
+BEFORE_KINDS = "2026_11_30_facts"
+BEFORE_KIND_VERSIONS = "2026_11_30_kinds"
 
 
 @pytest.fixture
@@ -89,3 +92,90 @@ def test_a_foreign_database_is_not_touched(conn):
     conn.execute(text("CREATE TABLE mine (a INTEGER)"))
     with pytest.raises(schema.UnknownSchema):
         schema.migrate(conn)
+
+
+def _with_a_workload(conn, kind, live):
+    """One job of this kind; `live`: it occupies its name."""
+    table = metadata.tables["workloads"]
+    row = a_workload("one", kind=kind, live=live or None)._asdict()
+    conn.execute(table.insert(), {name: row[name] for name in row if name in table.c})
+
+
+@pytest.mark.parametrize(
+    ("kind", "live", "goes"),
+    [("JobSet", True, False), ("JobSet", False, True), ("Job", True, True), ("Workload", True, True)],
+)  # fmt: skip
+def test_the_revision_before_kinds_is_refused_while_jobs_of_other_kinds_are_there(
+    conn, kind, live, goes
+):
+    """The release of that revision takes each for a Job; those that ended and gave up their name stay."""
+    schema.migrate(conn)
+    _with_a_workload(conn, kind, live)
+    if goes:
+        schema.downgrade(conn, BEFORE_KINDS)
+        assert schema.revision(conn) == BEFORE_KINDS
+        return
+    with pytest.raises(schema.UnknownSchema, match="delete them first"):
+        schema.downgrade(conn, BEFORE_KINDS)
+
+
+def test_the_revision_before_kinds_is_refused_while_a_member_has_an_object_of_another_kind(conn):
+    """Its agent still keeps it, or takes it away."""
+    schema.migrate(conn)
+    table = metadata.tables["works"]
+    row = {**a_work("north", "one")._asdict(), "kind": "JobSet", "epoch": 1}
+    conn.execute(table.insert(), {name: row[name] for name in row if name in table.c})
+    with pytest.raises(schema.UnknownSchema, match="delete them first"):
+        schema.downgrade(conn, BEFORE_KINDS)
+
+
+def _with_an_object(conn, kind, spec):
+    table = metadata.tables["objects"]
+    row = {
+        "uid": "o", "api_group": "batch", "api_version": "batch/v1", "kind": kind, "namespace": "team-a",
+        "name": "nightly", "origin": "rest", "generation": 1, "labels": {}, "annotations": {},
+        "spec": spec, "manifest": {}, "hash": "h", "status": None, "created_at": START,
+        "updated_at": START,
+    }  # fmt: skip
+    conn.execute(table.insert(), row)
+
+
+@pytest.mark.parametrize(("spec", "goes"), [({"schedule": "0 0 * * *"}, False), (None, True)])
+def test_the_revision_before_kind_versions_is_refused_while_cron_jobs_name_a_queue(
+    conn, spec, goes
+):
+    """The release of that revision would place them; those without a queue it places as this one does."""
+    schema.migrate(conn)
+    _with_an_object(conn, "CronJob", spec)
+    if goes:
+        schema.downgrade(conn, BEFORE_KIND_VERSIONS)
+        assert schema.revision(conn) == BEFORE_KIND_VERSIONS
+        return
+    with pytest.raises(schema.UnknownSchema, match="CronJobs name a queue"):
+        schema.downgrade(conn, BEFORE_KIND_VERSIONS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "live", "goes"),
+    [
+        *((kind, "", True, False) for kind in ("LeaderWorkerSet", "RayCluster", "RayService",
+                                               "SparkApplication", "AppWrapper")),
+        ("AppWrapper", "", False, True),
+        ("JobSet", "", True, True),
+        ("Own", "own/1", True, False),
+        ("Own", "own/1", False, True),
+    ],
+)  # fmt: skip
+def test_the_revision_before_kind_versions_is_refused_while_jobs_of_newer_kinds_live(
+    conn, kind, version, live, goes
+):
+    """Its release does not know their ends; ended ones that gave up their names stay."""
+    schema.migrate(conn)
+    _with_a_workload(conn, kind, live)
+    conn.execute(text("UPDATE workloads SET kind_version = :version"), {"version": version})
+    if goes:
+        schema.downgrade(conn, BEFORE_KIND_VERSIONS)
+        assert schema.revision(conn) == BEFORE_KIND_VERSIONS
+        return
+    with pytest.raises(schema.UnknownSchema, match="delete them first"):
+        schema.downgrade(conn, BEFORE_KIND_VERSIONS)

@@ -39,6 +39,8 @@ LANDED = {
     "2026_11_29_unstarted.py": "a1f0b389879f98a2092dd7cd316c63dc1c55ce7f254938bfb1203f6e73d1e7ed",
     "2026_11_30_decisions.py": "fdde801681f80485cf984e5e5e745685448f9551398e4262cda6e252b055d2e8",
     "2026_11_30_facts.py": "5a43e891b74058a31f9faaf353f0632befb4e35b06717298c24294da61964291",
+    "2026_11_30_kinds.py": "8366d09813b009296ab8c5cc0cde9f289f530fe6e9b183b2bdda22038d09f223",
+    "2026_11_30_kind_versions.py": "d40741d9d020a3d2cedad6d60efafd6de6f7aad18d8df5772762c7142da7c5a1",
 }
 
 # Those in whose dumps the job says who submitted it.
@@ -51,6 +53,8 @@ SAID = {
     "2026_11_29_unstarted",
     "2026_11_30_decisions",
     "2026_11_30_facts",
+    "2026_11_30_kinds",
+    "2026_11_30_kind_versions",
 }
 
 # Revisions that no database was ever left at: they landed in one commit with a later one.

@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, Boolean, Integer, LargeBinary, String, Table,
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.store import tables
 from hub.store.columns import JsonColumn, OptionsColumn, Utc
+from hub.store.kind_versions import KindVersion
 from hub.store.records.history import AuditEntry, StoredEvent
 from hub.store.records.members import DeclaredColumns, Member, MemberColumns
 from hub.store.records.objects import StoredObject
@@ -31,9 +32,11 @@ RECORDS = [
     (tables.events, StoredEvent),
     (tables.audit, AuditEntry),
     (tables.principals, StoredPrincipal),
+    (tables.kind_versions, KindVersion),
 ]
 IN_ORDER = [
-    tables.objects, tables.works, tables.events, tables.audit, tables.principals
+    tables.objects, tables.works, tables.events, tables.audit, tables.principals,
+    tables.kind_versions,
 ]  # fmt: skip
 _PYTHON = {
     String: str,
@@ -73,7 +76,17 @@ def test_a_record_has_the_columns_of_its_table(table: Table, record: type) -> No
 
 def test_what_may_be_set_of_a_workload_are_its_columns() -> None:
     """Named as in its record, with the same types; its identity and its state are not among them."""
-    fixed = {"uid", "kind", "namespace", "name", "state", "epoch", "created_at", "owner"}
+    fixed = {
+        "uid",
+        "api_version",
+        "kind",
+        "namespace",
+        "name",
+        "state",
+        "epoch",
+        "created_at",
+        "owner",
+    }
     whole = typing.get_type_hints(Workload)
     assert typing.get_type_hints(WorkloadColumns) == {
         name: hint for name, hint in whole.items() if name not in fixed

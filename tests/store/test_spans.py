@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given, strategies as st
 
@@ -14,7 +15,7 @@ from hub.store import jobs, workload_pages, workloads
 from hub.store.records.workloads import Workload
 from hub.store.spans import Position
 from hub.store.transaction import Transaction
-from tests.examples import Contents, examples
+from tests.examples import Contents, examples, sample
 from tests.store.build import START, a_workload, opened
 
 pytestmark = pytest.mark.anyio
@@ -97,25 +98,34 @@ async def compared(rows: list[Workload], asked: dict[str, str], areas: Any, limi
     assert found == [row.uid for row in wanted]
 
 
-def test_pages_that_look_at_few_rows_are_together_the_whole_list(store: str) -> None:
-    """For any filters and any scope: each row once, the newest first."""
-
-    @examples(60 if store == "sqlite" else 15)
+def play(settings: hypothesis.settings) -> None:
+    @settings
     @given(
         rows=st.lists(st.tuples(NAMES, ROW), max_size=9),
         asked=ASKED,
         areas=SCOPES,
         limit=st.integers(1, 4),
     )
-    def play(rows: list[Any], asked: dict[str, str], areas: Any, limit: int) -> None:
+    def one(rows: list[Any], asked: dict[str, str], areas: Any, limit: int) -> None:
         made = [
             a_workload(f"u{n}", **{**row, "name": f"{name}-{n}"})
             for n, (name, row) in enumerate(rows)
         ]
         asyncio.run(compared(made, asked, areas, limit))
 
-    play()
-    assert CUT.are_in(0.1)
+    one()
+
+
+def test_pages_that_look_at_few_rows_are_together_the_whole_list(store: str) -> None:
+    """For any filters and any scope: each row once, the newest first."""
+    play(examples(60 if store == "sqlite" else 15))
+
+
+def test_some_pages_end_before_they_are_full() -> None:
+    """The property before meets pages that looked at as many rows as they may."""
+    CUT.seen.clear()
+    play(sample(30))
+    assert CUT.are_in(0.1), CUT.seen
 
 
 async def test_a_page_of_workloads_says_where_it_ended(tmp_path: Path) -> None:

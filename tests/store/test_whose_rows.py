@@ -15,6 +15,7 @@ from hub.store import (
     lifetimes,
     manifests,
     on_members,
+    placed_jobs,
     placements,
     schedule,
     tokens,
@@ -199,7 +200,7 @@ async def test_only_jobs_that_have_their_names_may_be_selected(tmp_path: Path):
             a_workload("elsewhere", namespace="team-b"),
         ]
         await db.write(call(workloads.add, rows))
-        found = await db.read(call(placements.live_jobs, "team-a"))
+        found = await db.read(call(placed_jobs.live_jobs, "team-a"))
         assert sorted(row.uid for row in found) == ["ended", "one"]
 
 

@@ -1,14 +1,17 @@
 """Who sees the page, and what a browser is told about it."""
 
+import datetime as dt
 import re
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute
 from starlette.requests import Request
+from starlette.responses import Response
 
 from hub.services.access import credentials
 from hub.web import access, pages
+from hub.web.access import hold_session
 from tests.web.pages import served_page
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +59,8 @@ async def test_people_sign_in_with_their_token(tmp_path, role):
         assert "SameSite=strict" in cookie
         page = (await http.get("/")).text
         assert "some-job" in page
-        assert f"a-{role} ({role})" in page
+        shown = {"administrator": "cluster-administrator"}.get(role, role)
+        assert f"a-{role} ({shown})" in page
         assert hub.tokens[role] not in page
 
 
@@ -149,7 +153,7 @@ async def test_other_tokens_are_refused(tmp_path, given):
         reply = await http.post("/login", data={"token": hub.tokens.get(given, given)})
         assert (reply.status_code, reply.headers["location"]) == (303, "/?wrong")
         assert "set-cookie" not in reply.headers
-        assert "not known here" in (await http.get("/?wrong")).text
+        assert "unknown here" in (await http.get("/?wrong")).text
 
 
 @pytest.mark.parametrize(
@@ -279,4 +283,17 @@ async def test_static_files_are_kept_by_version(tmp_path):
         assert "immutable" in (await http.get(versioned)).headers["cache-control"]
         assert (await http.get("/static/page.css")).headers["cache-control"] == "no-store"
         assert (await http.get("/static/..%2fpages.py")).status_code == 404
-        assert (await http.get("/static/login.js")).status_code == 404
+        assert (await http.get("/static/none.js")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "kept", [dt.timedelta(hours=12), dt.timedelta(days=1), dt.timedelta(days=7)]
+)
+def test_a_cookie_is_kept_as_long_as_its_session(kept):
+    """Max-Age counts whole days too: with the seconds of a day alone the cookie would expire at once."""
+    scope = {"type": "http", "scheme": "http", "headers": [(b"host", b"hub:8080")]}
+    reply = Response()
+    hold_session(Request(scope), reply, "id.secret", kept)
+    said = reply.headers["set-cookie"].split("; ")
+    assert f"Max-Age={int(kept.total_seconds())}" in said
+    assert said[0] == "roadstead-8080=id.secret"

@@ -37,9 +37,9 @@ def test_a_job_that_leaves_is_offered_what_may_still_change_where_to(going, verb
     ("state", "reason", "says"),
     [
         ("Held", "HeldByUser", "waits for first"),
-        ("Held", "WaitsForJobs", "It goes regardless of first."),
-        ("Deactivated", "HeldByUser", "It goes regardless of first."),
-        ("Withdrawing", "HeldByUser", "It goes regardless of first."),
+        ("Held", "WaitsForJobs", "It does not wait for first."),
+        ("Deactivated", "HeldByUser", "It does not wait for first."),
+        ("Withdrawing", "HeldByUser", "It does not wait for first."),
     ],
 )
 def test_a_release_of_who_waits_for_others_says_what_the_api_does(state, reason, says):

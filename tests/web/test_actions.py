@@ -152,8 +152,8 @@ async def test_where_another_priority_would_put_a_job_is_said_of_that_priority(t
             each: (await look(http, f"jobs/{made[2]['uid']}/priority?class={each}")).words
             for each in ("", "urgent")
         }
-        assert "would be looked at before it in its queue" in shown[""]
-        assert "would be looked at before it in its queue" not in shown["urgent"]
+        assert "would be considered before it in its queue" in shown[""]
+        assert "would be considered before it in its queue" not in shown["urgent"]
 
 
 async def test_a_cluster_is_cordoned_drained_and_let_work_again(tmp_path):
@@ -182,7 +182,7 @@ async def test_a_queue_is_stopped_and_goes_on(tmp_path, address, kind):
         await with_queues(hub)
         assert await offers(http, address) == ["stop"]
         shown = await look(http, f"{address}/stop")
-        assert "Nothing more is admitted: nobody waits now" in shown.words
+        assert "Nothing more is admitted: no job waits now" in shown.words
         stopped = await shown.press(http)
         assert (stopped.status_code, stopped.json()["kind"]) == (200, kind)
         assert await offers(http, address) == ["resume", "stop"]

@@ -53,7 +53,7 @@ def test_a_running_job_is_cancelled_after_a_look(fleet, at):
     dialog.get_by_role("button", name="Cancel the job").focus()
     page.keyboard.press("Enter")
     expect(dialog.get_by_role("status")).to_contain_text(
-        "is being taken back from m1; then it is Cancelled"
+        "is being withdrawn from m1; then it is Cancelled"
     )
     until(lambda: state(fleet, uid) == "Cancelled", 30, "it is cancelled")
     page.keyboard.press("Escape")

@@ -30,7 +30,7 @@ async def test_what_a_release_does_to_whom_waits_for_others_is_said(tmp_path):
         job["metadata"]["annotations"] = {"roadstead.dev/after": "first"}
         (made,) = (await hub.api.post("/v1/jobs:batch", json=[job])).json()["items"]
         goes = await look(http, f"jobs/{made['uid']}/release")
-        assert "It goes regardless of first." in goes.words
+        assert "It does not wait for first." in goes.words
         await hub.api.post(f"/v1/jobs/{made['uid']}/hold")
         stays = await look(http, f"jobs/{made['uid']}/release")
         assert "waits for first" in stays.words

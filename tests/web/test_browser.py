@@ -45,7 +45,7 @@ def test_a_wrong_token_is_told(fleet, chromium):
         page.goto(fleet.server)
         page.get_by_label("Access token").fill("not.known")
         page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("alert")).to_contain_text("not known here")
+        expect(page.get_by_role("alert")).to_contain_text("unknown here")
         assert "not.known" not in page.url
 
 

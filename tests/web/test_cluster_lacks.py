@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from hub.web.fleet_pages.cluster_view import lacks_of
+from hub.web.fleet_pages.cluster_view import facts_of, lacks_of
 from tests.domain.build import NOW
 from tests.e2e.running import REPOSITORY
 
@@ -16,6 +16,7 @@ SHOWN: dict[str, Any] = {
     "ready": False,
     "propertyFaults": [],
     "jobsForbiddenIn": [],
+    "workKinds": [],
     "plainHttp": False,
     "leftovers": 0,
 }
@@ -59,3 +60,33 @@ def test_a_missing_right_is_asked_for_of_the_agents_account():
     assert asked == [
         f"kubectl auth can-i create jobs.batch --as {account} -n {each}" for each in "abc"
     ]
+
+
+def test_kinds_of_work_are_told_apart_by_what_they_lack():
+    """Those that run, those without an operator, and those without a right, which is a warning too."""
+    kinds = [
+        {"apiVersion": "batch/v1", "kind": "Job", "state": "Served", "remedy": ""},
+        {
+            "apiVersion": "ray.io/v1",
+            "kind": "RayJob",
+            "state": "NotServed",
+            "remedy": "install it",
+        },
+        {"apiVersion": "x/v1", "kind": "JobSet", "state": "RightMissing", "remedy": "grant it"},
+    ]
+    member: dict[str, Any] = {
+        "labels": {},
+        "taints": [],
+        "pools": [],
+        "growingPools": [],
+        "properties": {},
+        "agentProtocol": None,
+    }
+    told = {each.name: each.value for each in facts_of(SHOWN | member | {"workKinds": kinds}, [])}
+    assert told["runs"] == "Job"
+    assert told["kinds not served"] == "RayJob: install it"
+    assert told["right missing for"] == "JobSet: grant it"
+    said = [
+        each.sentence for each in lacks_of(SHOWN | {"state": "Ready", "workKinds": kinds}, NOW)
+    ]
+    assert "It serves JobSet, and a right is missing: grant it." in said

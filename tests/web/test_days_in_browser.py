@@ -211,10 +211,10 @@ def test_who_is_on_call_sees_what_needs_attention(fleet, signed_in):
         expect(attention).to_contain_text("roadstead clusters show m1", timeout=30_000)
         expect(attention).to_contain_text("on clusters that do not answer")
         page.goto(f"{fleet.server}/jobs/{uid}")
-        expect(page.locator("main")).to_contain_text("not been heard since")
+        expect(page.locator("main")).to_contain_text("been silent since")
         expect(page.locator("main")).to_contain_text("roadstead explain physics/night")
     finally:
         os.kill(pack, signal.SIGCONT)
-    expect(page.locator("main")).not_to_contain_text("not been heard since", timeout=30_000)
+    expect(page.locator("main")).not_to_contain_text("been silent since", timeout=30_000)
     page.goto(fleet.server)
     expect(attention).not_to_contain_text("m1", timeout=30_000)

@@ -39,7 +39,7 @@ async def test_a_queue_has_a_page(tmp_path):
             "cpu f",
             "0 of 4",
             "team-a/ lq",
-            "Nobody waits",
+            "No job waits",
             "Quota",
         ):
             assert words in found.words, words

@@ -125,7 +125,7 @@ async def test_one_part_that_can_not_be_shown_leaves_the_others(tmp_path):
         odd = {"scores": b'{"clusters":[7]}', "cluster": "c1", "epoch": 1, "state": "Running"}
         await look.alter("workloads", f"uid = '{uid}'", **odd)
         words = (await look.see(f"/jobs/{uid}")).words
-        assert "Why it is where it is could not be read" in words
+        assert "Why it is in this state could not be read" in words
         assert "roadstead jobs show team-a/good" in words
         assert "What happened" in words
 

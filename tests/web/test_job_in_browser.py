@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.running import RunningFleet, a_job
-from tests.web.conftest import Open
+from tests.web.conftest import Open, token
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HOSTILE = "<img src=x onerror='window.ran=1'><script>window.ran=2</script> \x1b[31mred\x1b[0m \u202eturned"
@@ -151,3 +151,15 @@ def test_it_can_be_read_everywhere(fleet, opened, scheme, width):
     assert page.eval_on_selector_all("main button, main a, main input, main select", unnamed) == []
     pictures = page.eval_on_selector_all("svg[role=img]", "all => all.map((e) => e.ariaLabel)")
     assert all(pictures), json.dumps(pictures)
+
+
+def test_the_place_in_a_page_is_kept_through_signing_in(fleet, chromium):
+    """What stands behind # is sent to no server: the way in takes it along, and logs are shown at once."""
+    uid = submit(fleet, talking("linked", "some lines"))
+    with chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{fleet.server}/jobs/{uid}#logs")
+        page.get_by_label("Access token").fill(token(fleet.folder))
+        page.keyboard.press("Enter")
+        page.get_by_text("live, as of").wait_for()
+        assert page.url == f"{fleet.server}/jobs/{uid}#logs"

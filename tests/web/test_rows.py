@@ -100,7 +100,7 @@ async def test_a_bridge_that_stands_still_needs_attention(tmp_path):
         silent = {"status": "False", "reason": "HubClusterSilent", "message": "TimedOut: 3 s"}
         await hub.hub.write(hub_cluster.tell_condition, silent)
         words = (await hub.see()).words
-        assert "The bridge to the hub cluster stands still (HubClusterSilent): TimedOut" in words
+        assert "The bridge to the hub cluster is stopped (HubClusterSilent): TimedOut" in words
 
 
 async def test_all_jobs_of_a_silent_cluster_are_counted(tmp_path):
@@ -224,7 +224,7 @@ async def test_clusters_queues_and_drift_are_told_in_numbers(tmp_path):
         assert "nvidia.com/gpu a100 0 of 16" in words
         assert "Cluster c1 is declared, but no agent has joined it yet." in words
         assert "/data/a : 1 → 2" in words
-        assert "1 field differs from what the hub wants" in words
+        assert "1 field differs from the hub's manifests" in words
 
 
 async def test_a_queue_without_a_limit_is_shown(tmp_path):

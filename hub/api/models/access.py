@@ -10,7 +10,7 @@ _NAMES = refused_as(RejectCode.INVALID_VALUE, "must be a list of names")
 
 
 class BoundRole(Model):
-    """A role that somebody has, and where."""
+    """A role of a user, and its scope."""
 
     role: Role
     namespaces: list[str] | None
@@ -22,7 +22,7 @@ class BoundRole(Model):
 
 
 class WhoAmI(Model):
-    """Who is asking."""
+    """The caller's identity."""
 
     name: str
     """Owner of the jobs that they submit."""
@@ -33,7 +33,7 @@ class WhoAmI(Model):
 
 
 class Allowed(Model):
-    """Whether somebody may do something."""
+    """Whether a user may do something."""
 
     allowed: bool
     verb: Verb
@@ -60,7 +60,7 @@ class RoleBindingList(Model):
 
 
 class NewRoleBinding(Body):
-    """Who gets which role where. Namespaces and queues that are left out: all of them."""
+    """A role, its users and groups, and its scope. Namespaces and queues that are left out: all of them."""
 
     model_config = example_of(
         {"role": "submitter", "groups": ["physics"], "namespaces": ["team-a"]}
@@ -79,7 +79,7 @@ class NewRoleBinding(Body):
 
 
 class AuditRow(Model):
-    """Who did what."""
+    """One recorded change."""
 
     id: int
     at: Instant

@@ -26,7 +26,7 @@ class AvailabilityRule(Model):
 
 
 class AvailabilityRules(Model):
-    """What is declared, and what agents go by besides."""
+    """Declared rules, and the built-in ones that agents also use."""
 
     revision: int
     """Of what is declared; 0: nothing was ever declared."""

@@ -1,4 +1,4 @@
-"""What the models share: camelCase on the wire, docstrings as descriptions, pages of lists."""
+"""Base of the models: camelCase on the wire, docstrings as descriptions, pages of lists."""
 
 from typing import Annotated, Any
 
@@ -61,7 +61,7 @@ class ApiCondition(Model):
 
 
 def refused_as(code: RejectCode, message: str) -> WrapValidator:
-    """Whatever is no value is refused with this code (docs/reference/errors.md)."""
+    """A value of a wrong form is refused with this code (docs/reference/errors.md)."""
 
     def check(value: object, inner: ValidatorFunctionWrapHandler) -> Any:
         try:

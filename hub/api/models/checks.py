@@ -11,11 +11,11 @@ CheckAnswer = Literal["Pending", "Ready", "Retry", "Rejected"]
 
 
 class CheckState(Model):
-    """What was answered for one check."""
+    """The answer for one check."""
 
     name: str
     controller_name: str
-    """Of its AdmissionCheck; empty where there is none of that name."""
+    """Of its AdmissionCheck; empty if there is none of that name."""
     state: CheckAnswer
     message: str
     at: Instant | None

@@ -102,7 +102,8 @@ class MemberNamespace(Model):
         "Withdrawn",
         "Unknown",
     ]
-    """Continued: not accepted, and the agent lets it go on. Replaced: created for an earlier namespace of the
+    """Continued: not accepted, and the agent lets it continue. Replaced: created for an earlier namespace
+    of the
     hub. Withdrawn: not accepted, and jobs are still there. Unknown: its agent has not reported it.
     """
     taken_over: bool
@@ -141,13 +142,29 @@ class LeftoverJob(Model):
     """What the hub has of the same uid, `namespace/name`; empty for nothing."""
     state: State | Literal[""]
     decided: Literal["", "Remove"]
-    """What somebody has decided: that its member removes it."""
+    """A person's decision: its member removes it."""
     manifest: Literal["Awaited", "Reported", "TooLarge"]
     """Has its agent reported the manifest? To adopt a job that the hub does not know takes it."""
 
 
+class WorkKind(Model):
+    """A kind of work, and whether a member runs it."""
+
+    api_version: str
+    kind: str
+    state: Literal["Served", "NotServed", "AgentTooOld", "RightMissing", "Unknown"]
+    """RightMissing: it is served, and the agent's account may not list and watch it. Unknown: the agent has
+    not reported which kinds its member serves.
+    """
+    remedy: str
+    """Empty where nothing is missing, or nothing is known."""
+
+
 class MemberClusterDetail(MemberCluster):
-    """A member, with what was left in it."""
+    """A member, with the kinds of work that it runs, and what was left in it."""
+
+    work_kinds: list[WorkKind]
+    """Job, then the other kinds that the hub dispatches, in order."""
 
     leftover_jobs: list[LeftoverJob]
     credential_expires_at: Instant | None
@@ -164,7 +181,7 @@ class DeclaredCluster(MemberClusterDetail):
 
 
 class JoinToken(Model):
-    """What the agent of a member registers with."""
+    """The registration of a member's agent."""
 
     name: str
     join_token: str
@@ -204,8 +221,20 @@ class FencedCluster(Model):
     """Jobs that start elsewhere."""
 
 
+class CordonPreview(Model):
+    """Preview of a cordon or an uncordon. Nothing was changed."""
+
+    name: str
+    carried_out: Literal[False]
+    cordoned: bool
+    """As it is now."""
+    would_be: bool
+    jobs: int
+    """Jobs there, which would run on."""
+
+
 class DrainRequest(Body):
-    """Whether to look only."""
+    """True: only list, change nothing."""
 
     model_config = example_of({"dryRun": True})
 
@@ -265,23 +294,22 @@ class DrainedCluster(Model):
     """At most 200 namespaces whose jobs will wait: each other member reports NotAccepted for them."""
 
 
-class Restored(Model):
-    """What is left from before the store was restored."""
-
-    stopped: str
-    """Why nothing is dispatched; empty where it is."""
-    awaited: list[str]
-    """Members that have not been heard since a backup was restored, and it is not accepted yet."""
-    items: list[LeftoverJob]
-
-
 class LeftoverDecision(Body):
-    """Which of the Jobs of this uid is meant."""
+    """The member whose Job of this uid is meant."""
 
     model_config = example_of({"cluster": "east"})
 
     cluster: str = ""
     """The member that holds it; not needed where only one does."""
+
+
+class LeftoverAdoption(LeftoverDecision):
+    """The member whose Job of this uid is adopted, and its owner."""
+
+    model_config = example_of({"cluster": "east", "owner": "ana"})
+
+    owner: str = ""
+    """Of a job that the hub has forgotten altogether; without it the owner is unknown."""
 
 
 class DecidedLeftover(Model):
@@ -293,7 +321,7 @@ class DecidedLeftover(Model):
 
 
 class Incarnation(Model):
-    """What the hub is called from now on."""
+    """The hub's name from now on."""
 
     incarnation: str
 
@@ -318,11 +346,11 @@ class HubCluster(Model):
     records_shown: str
     """Of how many placements the snapshots, bindings and works are shown there: None, All, or Some."""
     mirrors: str
-    """Whether anybody but the hub may change what shows REST's objects there: Guarded, None, or Unknown."""
+    """Whether users may change the mirrors of REST's objects there: Guarded, None, or Unknown."""
 
 
 class ResumeReason(Body):
-    """Which stop of the bridge is lifted."""
+    """The stop of the bridge to lift."""
 
     model_config = example_of({"reason": "HubClusterChanged"})
 

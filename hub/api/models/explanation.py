@@ -1,4 +1,4 @@
-"""Where a job is and why: position, numbers, verdicts, remedies, forecast."""
+"""The explanation of a job: position, numbers, verdicts, remedies, forecast."""
 
 from typing import Literal
 
@@ -27,7 +27,7 @@ class QueuePosition(Model):
 
 
 class QuotaShortage(Model):
-    """What quota it misses of one flavor."""
+    """The missing quota of one flavor."""
 
     flavor: str
     resource: str
@@ -35,8 +35,11 @@ class QuotaShortage(Model):
     used: str
     limit: str
     missing: str
+    """To be released or added; of what is more than the queue can ever have, what is beyond that."""
     cohort: str
     """Whose limit it is; empty for its own queue's."""
+    message: str = ""
+    """All of it in words, as the reason has it."""
 
 
 class NearestMiss(Model):
@@ -61,11 +64,13 @@ class WaitingReason(Model):
     quota: list[QuotaShortage]
     clusters: list[ClusterVerdict]
     nearest: NearestMiss | None
+    never: bool = False
+    """It lacks quota, and no member could ever hold it, however empty."""
     retry_at: Instant | None
 
 
 class AvoidedBecause(Model):
-    """Why a member is avoided, in the words of the event that says so."""
+    """The reason why a member is avoided, in the words of its event."""
 
     reason: str
     message: str
@@ -90,7 +95,7 @@ class SparedJobs(Model):
 
 
 class PreemptionPicture(Model):
-    """Who could go for it, and how many others each rule spares."""
+    """Possible victims, and how many workloads each rule spares."""
 
     candidates: list[PreemptionCandidate]
     candidates_total: int
@@ -107,7 +112,7 @@ class TimelineEntry(Model):
 
 
 class FlavorOutcome(Model):
-    """What it could get of one flavor alone."""
+    """The possible assignment with one flavor alone."""
 
     flavor: str
     outcome: str
@@ -176,7 +181,7 @@ class StartForecast(Model):
 
 
 class Explanation(Model):
-    """Where a job is and why."""
+    """The location of a job and the reason."""
 
     uid: str
     namespace: str
@@ -207,7 +212,7 @@ class Explanation(Model):
     cluster_loss: LostCluster | None = None
     earlier_epochs: list[EarlierEpoch] = []
     after: list[ChainedJob] = []
-    """Whom it waits or waited for."""
+    """Its dependencies and dependents."""
     before: list[ChainedJob] = []
     """Who waits or waited for it: at most 100."""
     timeline: list[TimelineEntry]

@@ -76,7 +76,7 @@ class DriftedField(Model):
     path: str | None
     """JSON pointer."""
     hub: str | None
-    """Its value here, as JSON; null where there is none. Secrets are redacted."""
+    """Its value here, as JSON; null if it has none. Secrets are redacted."""
     member: str | None
     first_seen: str | None
     last_seen: Instant | None
@@ -84,7 +84,7 @@ class DriftedField(Model):
     member_generation: int
     """metadata.generation of the object there; 0 of kinds that have none."""
     envelope: EnvelopeName | None
-    """What it lies in on the hub; null of an object by itself."""
+    """Its envelope on the hub; null for an object without one."""
 
 
 class DriftList(ListPage):
@@ -94,7 +94,7 @@ class DriftList(ListPage):
 
 
 class DriftDecision(Body):
-    """What is to become of a drifted object of one member."""
+    """The decision about a drifted object of one member."""
 
     model_config = example_of(
         {
@@ -107,18 +107,18 @@ class DriftDecision(Body):
     )
 
     how: Literal["accept", "restore", "ignore"]
-    """accept: the member's values become the hub's. restore: the hub's are written there once more, also
-    under IfNotDrifted. ignore: they are left to the member for good."""
+    """accept: copy the member's values to the hub. restore: write the hub's values there again, also under
+    IfNotDrifted. ignore: leave them to the member permanently."""
     cluster: str
     kind: str
     namespace: str = ""
     name: str
     path: str = ""
-    """JSON pointer of the one field that is meant; empty: all that has drifted."""
+    """JSON pointer of one field; empty: all drifted fields."""
 
 
 class SettledDrift(Model):
-    """What was decided about a drifted object of one member."""
+    """The result for a drifted object of one member."""
 
     cluster: str
     uid: str
@@ -166,7 +166,7 @@ class JobEventList(Model):
 
 
 class FeedChange(Model):
-    """What one commit touched, as one server-sent event tells it."""
+    """The changes of one commit, as one server-sent event."""
 
     revision: int
     kind: str
@@ -187,12 +187,12 @@ class Readiness(Health):
 
 
 class KeptTable(Model):
-    """How much one table of the store holds, and what keeps it from growing."""
+    """The size of one table of the store, and its bound."""
 
     table: str
     rows: int
     oldest: Instant | None
-    """None: its rows have no age, or there are none."""
+    """None: its rows have no age, or it is empty."""
     kept_seconds: int | None
     """After which rows go; None where it is not age that bounds it."""
     bound: str
@@ -200,13 +200,13 @@ class KeptTable(Model):
 
 
 class RetentionList(Model):
-    """What is kept, table by table."""
+    """The retention, table by table."""
 
     items: list[KeptTable]
 
 
 class RetentionRun(Model):
-    """What was taken away just now."""
+    """The deletions of this run."""
 
     removed: dict[str, int]
     """By step."""

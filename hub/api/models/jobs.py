@@ -21,18 +21,19 @@ class JobSummary(Model):
     """A job as lists show it."""
 
     uid: str
-    kind: Literal["Job", "Workload"]
+    kind: str
+    """Job, Workload, or another kind that the hub dispatches, such as JobSet."""
     namespace: str
     name: str
     queue: str
     """Its LocalQueue."""
     owner: str
-    """Who submitted it; `unknown` where nobody says so."""
+    """Who submitted it; `unknown` if the owner is not known."""
     state: State
     reason: str
     """Why it is in its state, as one word."""
     cluster: str
-    """Where it is, or is meant to be; empty while it waits."""
+    """Its cluster, or its target; empty while it waits."""
     epoch: int
     """Counts its placements."""
     created_at: Instant
@@ -80,7 +81,7 @@ class PodSet(Model):
 
 
 class AdmittedPodSet(Model):
-    """What one pod set was charged."""
+    """The charge of one pod set."""
 
     name: str
     flavors: Labels = {}
@@ -96,7 +97,7 @@ class JobAdmission(Model):
 
 
 class TermOfScore(Model):
-    """What one rule gave a cluster."""
+    """The points of one rule for a cluster."""
 
     name: str
     weight: float
@@ -105,7 +106,7 @@ class TermOfScore(Model):
 
 
 class ClusterVerdict(Model):
-    """A cluster that was looked at, and what was found."""
+    """An evaluated cluster, and the finding."""
 
     cluster: str
     selected: bool = False
@@ -120,17 +121,17 @@ class ClusterVerdict(Model):
 
 
 class PlacementDecision(Model):
-    """Why it was placed where it is."""
+    """The reason for its cluster."""
 
     profile: str = ""
     """By which rules clusters were compared."""
     clusters: list[ClusterVerdict] = []
     others: int = 0
-    """Clusters that were looked at and are not listed."""
+    """Evaluated clusters that are not listed."""
 
 
 class LastEviction(Model):
-    """Why it was taken back the last time."""
+    """The reason of its last withdrawal."""
 
     reason: str
     message: str = ""
@@ -139,20 +140,20 @@ class LastEviction(Model):
 
 
 class LostCluster(Model):
-    """What its cluster's silence means for a job that is Unknown."""
+    """The effect of its cluster's silence on a job that is Unknown."""
 
     cluster: str
     policy: str
     """`roadstead.dev/on-cluster-loss`, as the job has it; without it, `RescheduleWhenFenced`."""
     heard_at: Instant | None
     moves_not_before: Instant | None
-    """When it starts elsewhere by itself; later where the hub itself was away meanwhile."""
+    """The time at which it starts elsewhere; later if the hub itself was away meanwhile."""
     choices: list[str]
     """What can become of it, in words."""
 
 
 class EarlierEpoch(Model):
-    """What a lost cluster may still run of a job that started elsewhere since, as the job allowed."""
+    """A run that a lost cluster may still have of a job that started elsewhere since, as the job allowed."""
 
     cluster: str
     epoch: int
@@ -165,11 +166,11 @@ class EarlierEpoch(Model):
 
 
 class ChainedJob(Model):
-    """A job before or after another one: whom it waits for, or who waits for it."""
+    """A job before or after another one: a dependency or a dependent."""
 
     name: str
     uid: str
-    """Empty while nobody of that name has come, and of a job that whoever asks may not see."""
+    """Empty while no job of that name has come, and for a job that the caller may not see."""
     condition: EndCondition
     """How it must end: `ok`, `any` or `fail`."""
     state: LinkState
@@ -203,7 +204,7 @@ class JobDetail(JobSummary):
     labels: Labels | None
     annotations: Labels | None
     withdraw_to: str
-    """What follows once its cluster has let it go."""
+    """The next state once its cluster has released it."""
     queued_at: Instant | None
     requeue_at: Instant | None
     requeues: int
@@ -219,10 +220,12 @@ class JobDetail(JobSummary):
     cluster_loss: LostCluster | None = None
     earlier_epochs: list[EarlierEpoch] = []
     after: list[ChainedJob] = []
-    """Whom it waits or waited for."""
+    """Its dependencies."""
     before: list[ChainedJob] = []
     """Who waits or waited for it: at most 100."""
     manifest: Kubernetes | None
+    status: Kubernetes | None = None
+    """Of another kind than Job: its own status, as its operator in the member wrote it last."""
 
 
 class TakenJob(JobSummary):
@@ -242,7 +245,7 @@ class RefusedJob(Model):
 
 
 class BatchWarning(Model):
-    """Why one Job of a batch may never start."""
+    """The reason why one Job of a batch may never start."""
 
     index: int
     message: str
@@ -258,7 +261,7 @@ class BatchResult(Model):
 
 
 class PriorityWish(Body):
-    """Which priority a job is to have."""
+    """The wanted priority of a job."""
 
     model_config = example_of({"priorityClass": "urgent"})
 

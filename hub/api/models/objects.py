@@ -1,4 +1,4 @@
-"""Objects of any kind: as they are handed in, as they are shown, and what became of each."""
+"""Objects of any kind: as submitted, as shown, and the result of each."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,12 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 from hub.api.models.base import Body, Kubernetes, Labels, ListPage, Model, example_of, refused_as
 from hub.api.models.problem import FieldProblem
 from hub.api.models.removal import MemberRemoval
+from shared.kinds.dispatched import DISPATCHED
 from shared.reject_codes import RejectCode
+
+
+def _one_of(*values: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": sorted(set(values))})
 
 
 class EnvelopeName(Model):
@@ -20,7 +25,7 @@ class EnvelopeName(Model):
 
 
 class AppliedDocument(Model):
-    """What became of one document."""
+    """The result of one document."""
 
     index: int
     api_version: str
@@ -38,13 +43,13 @@ class AppliedDocument(Model):
 
 
 class ApplyResult(Model):
-    """What became of each document, in order."""
+    """The results of the documents, in order."""
 
     items: list[AppliedDocument]
 
 
 class ManifestMetadata(Model):
-    """What names an object."""
+    """The name of an object."""
 
     name: str = ""
     generate_name: str = ""
@@ -63,14 +68,17 @@ class Manifest(Model):
 
 
 class JobManifest(Manifest):
-    """A Job of batch/v1; queue, priority and placement are [labels and annotations] of it."""
+    """A Job of batch/v1, or an object of another kind that the hub dispatches and that names its queue.
 
-    api_version: Literal["batch/v1"]
-    kind: Literal["Job"]
+    Queue, priority and placement are [labels and annotations] of it.
+    """
+
+    api_version: Annotated[str, _one_of("batch/v1", *(version for version, _ in DISPATCHED))]
+    kind: Annotated[str, _one_of("Job", *(kind for _, kind in DISPATCHED))]
 
 
 class ObjectMetadata(Model):
-    """What the hub knows of an object, beside what its manifest says."""
+    """The hub's record of an object, beside its manifest."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -120,13 +128,13 @@ class KindList(Model):
 
 
 class Preconditions(Body):
-    """What has to be true."""
+    """Preconditions."""
 
     uid: (
         Annotated[str, Field(min_length=1), refused_as(RejectCode.INVALID_TYPE, "must be a uid")]
         | None
     ) = None
-    """Of the object that is meant; where another has its name by now, nothing is deleted."""
+    """Uid of the object; if another one has its name by now, nothing is deleted."""
 
 
 class DeleteOptions(Body):
@@ -137,16 +145,30 @@ class DeleteOptions(Body):
     preconditions: Preconditions | None = None
 
 
+class JobDeleteOptions(DeleteOptions):
+    """On what condition a job is deleted, or whether it would be."""
+
+    model_config = example_of({"dryRun": True})
+
+    dry_run: bool | None = None
+    """Deletes nothing: refuses what the deletion would refuse, and answers with the job as it is."""
+
+
 # Of a route that deletes: the body may be left out, and is no `null`.
 Options = Annotated[
     DeleteOptions | None,
     WithJsonSchema({"$ref": "#/components/schemas/DeleteOptions"}),
     BodyField(),
 ]
+JobOptions = Annotated[
+    JobDeleteOptions | None,
+    WithJsonSchema({"$ref": "#/components/schemas/JobDeleteOptions"}),
+    BodyField(),
+]
 
 
 class HandOver(Body):
-    """What is to change hands, and to whom."""
+    """The new owner of an object."""
 
     model_config = example_of(
         {"group": "kueue.x-k8s.io", "kind": "ClusterQueue", "name": "main", "to": "rest"}
@@ -160,7 +182,7 @@ class HandOver(Body):
 
 
 class HandedOver(Model):
-    """Who keeps the object."""
+    """The owner of the object."""
 
     uid: str
     result: Literal["handed-over", "handing-over", "unchanged"]
@@ -168,7 +190,7 @@ class HandedOver(Model):
 
 
 class Deletion(Model):
-    """What became of the object."""
+    """The result for the object."""
 
     uid: str
     result: Literal["deleted", "deleting", "wouldDelete", "ownedElsewhere"]
@@ -176,12 +198,12 @@ class Deletion(Model):
     for an object that is deleted elsewhere.
     """
     message: str = ""
-    """Where to delete an object that is `ownedElsewhere`."""
+    """Where to delete an object that is `ownedElsewhere`; in a dry run, how many Jobs go with a CronJob."""
     members: list[MemberRemoval] = []
     """What the deletion does in members."""
 
 
 def uid_of(options: DeleteOptions | None) -> str:
-    """The uid that is meant, or "" for whatever has the name."""
+    """The expected uid, or "" for any object of that name."""
     meant = options and options.preconditions and options.preconditions.uid
     return meant or ""

@@ -14,7 +14,7 @@ class ChangedField(Model):
     path: str
     """JSON pointer."""
     before: str
-    """As JSON; empty where there is none. Contents of Secrets and of environment variables are hidden."""
+    """As JSON; empty if absent. Contents of Secrets and of environment variables are hidden."""
     after: str
 
 
@@ -27,13 +27,13 @@ class ChangedResource(PlannedResource):
 
 
 class RevisionChanges(Model):
-    """What a revision has that another has not; of each kind at most 50."""
+    """Differences of a revision to another; of each kind at most 50."""
 
     added: list[PlannedResource]
     removed: list[PlannedResource]
     changed: list[ChangedResource]
     more: int
-    """Objects that are not told of."""
+    """Objects that are not listed."""
 
 
 class HeldRollback(Model):
@@ -41,7 +41,7 @@ class HeldRollback(Model):
 
     resource_snapshot_index: str
     newest_resource_snapshot_index: str
-    """The newest one when it was asked for."""
+    """The newest one at the time of the request."""
     by: str
     time: Instant
 
@@ -91,12 +91,12 @@ class RolledCluster(Model):
 
     name: str
     index: str
-    """Empty: it was given nothing yet."""
+    """Empty: it has received nothing yet."""
     changes: bool
 
 
 class RolledBack(Model):
-    """What going back does."""
+    """The effect of a rollback."""
 
     kind: str
     namespace: str
@@ -120,7 +120,7 @@ class PlacementBinding(Model):
     placement: str
     cluster: str
     state: str
-    """Scheduled: nothing was given yet. Bound. Unscheduled: what it has is being taken back."""
+    """Scheduled: nothing was given yet. Bound. Unscheduled: its objects are being withdrawn."""
     of_job: bool
     """A Job's own placing made it."""
     leaving: bool

@@ -1,4 +1,4 @@
-"""Where documents would go, were they applied now."""
+"""Plans: where documents would go if applied now."""
 
 from hub.api.models.base import Body, Kubernetes, Model, example_of
 from hub.api.models.objects import EnvelopeName
@@ -41,7 +41,7 @@ class PlannedManifest(Model):
 
 
 class PlannedFault(Model):
-    """What a member would not get, and why."""
+    """An object that a member would not get, and the reason."""
 
     cluster: str
     """Empty: no member would get it."""
@@ -84,8 +84,10 @@ class JobStand(Model):
 
 
 class PlannedJob(Model):
-    """A Job of the documents, looked at by itself."""
+    """A Job of the documents, evaluated alone."""
 
+    kind: str
+    """Job, or another kind that is dispatched."""
     namespace: str
     name: str
     queue: str
@@ -98,7 +100,7 @@ class PlannedJob(Model):
     reason: str
     message: str
     waiting_before: int
-    """Workloads of its ClusterQueue that are looked at before it."""
+    """Workloads of its ClusterQueue that come before it."""
     preempts: int
     """Workloads that would have to go for it."""
     clusters: list[JobStand]
@@ -115,7 +117,7 @@ class FoundPlan(Model):
 
 
 class RenderedPlacement(Model):
-    """What a placement that is there would give a member now."""
+    """The objects that a stored placement would give a member now."""
 
     kind: str
     namespace: str
@@ -131,7 +133,7 @@ class RenderedPlacement(Model):
 
 
 class RebalanceWish(Body):
-    """Whether what is shown is done."""
+    """True: do it; otherwise only show."""
 
     model_config = example_of({"carryOut": True})
 
@@ -156,7 +158,7 @@ class Rebalanced(Model):
 
 
 class EvictionWish(Body):
-    """Which cluster a placement is to leave."""
+    """The cluster that a placement leaves."""
 
     model_config = example_of({"cluster": "east", "dryRun": True})
 
@@ -166,14 +168,14 @@ class EvictionWish(Body):
 
 
 class EvictionAnswer(Model):
-    """What a placement loses in one cluster, or would."""
+    """The losses of a placement in one cluster, real or previewed."""
 
     kind: str
     namespace: str
     name: str
     cluster: str
     valid: bool
-    """It can be asked: the placement has that cluster, and may be evicted at all."""
+    """It is possible: the placement has that cluster, and may be evicted at all."""
     allowed: bool
     """Its disruption budget lets it leave now."""
     message: str

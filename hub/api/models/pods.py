@@ -1,15 +1,15 @@
-"""Pods of a job as its member tells of them, and the records of a stream of logs."""
+"""Pods of a job as its member reports them, and the records of a log stream."""
 
 from hub.api.models.base import Model
 
 
 class JobContainer(Model):
-    """One container of a pod. Instants as the kubelet wrote them, empty where there is none yet."""
+    """One container of a pod. Instants as the kubelet wrote them, empty if there are none yet."""
 
     name: str
     init: bool
     state: str
-    """`waiting`, `running`, `terminated`, or empty where nobody knows."""
+    """`waiting`, `running`, `terminated`, or empty if unknown."""
     reason: str
     """Why, as one word: `OOMKilled`, `ImagePullBackOff`, `Completed`."""
     message: str
@@ -60,7 +60,7 @@ class JobPods(Model):
     cluster: str
     items: list[JobPod]
     left_out: int
-    """Pods that are not told of, for there are too many."""
+    """Pods beyond the limit, not listed."""
     events: list[MemberEvent]
     """Oldest first."""
     events_unread: str
@@ -68,14 +68,14 @@ class JobPods(Model):
 
 
 class LogEnd(Model):
-    """Why a stream ends; `Ended` where all has been said."""
+    """The reason for the end of a stream; `Ended` if the log is complete."""
 
     code: str
     message: str
 
 
 class LogRecord(Model):
-    """One record of a stream: a line, a note on why there are none, or the end, which comes last."""
+    """One record of a stream: a line, a note on missing lines, or the end, which comes last."""
 
     pod: str = ""
     container: str = ""

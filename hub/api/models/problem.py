@@ -1,4 +1,4 @@
-"""How a request is refused: RFC 9457, with codes that stay."""
+"""Error answers: RFC 9457, with stable codes."""
 
 from hub.api.models.base import Model
 from shared.documents import Json
@@ -14,7 +14,7 @@ class FieldProblem(Model):
 
 
 class Problem(Model):
-    """Why a request was refused."""
+    """The reason of a refusal."""
 
     type: str
     """`https://roadstead.dev/problems/CODE`."""
@@ -29,4 +29,4 @@ class Problem(Model):
     uid: str = ""
     """Of what has the name already."""
     items: list[Json] = []
-    """Of `apply`, where no document was taken: what was said of each."""
+    """Of `apply`, if no document was taken: the result of each."""

@@ -67,6 +67,8 @@ class ClusterQueueFigures(Model):
     pending: int
     reserving: int
     admitted: int
+    weight: str
+    """In fair sharing: a queue of weight 2 may borrow twice as much before it counts as much."""
     weighted_share: int
     """In thousandths."""
     quotas: list[FlavorQuota]
@@ -97,10 +99,41 @@ class QueueList(Model):
     cohorts: list[CohortFigures]
 
 
+class QueuePreviewJob(Model):
+    """A job that holds quota of a queue."""
+
+    namespace: str
+    name: str
+    state: str
+    cluster: str
+
+
+class QueuePreview(Model):
+    """Preview of a stop, a drain or a resumption of a queue. Nothing was changed."""
+
+    kind: Literal["ClusterQueue", "LocalQueue"]
+    namespace: str
+    """Empty of a ClusterQueue."""
+    name: str
+    carried_out: Literal[False]
+    stop_policy: str
+    """As it is now."""
+    would_be: str
+    """The stopPolicy that it would have."""
+    pending: int
+    """Jobs that wait: they go on waiting, or are considered again."""
+    evicted: int
+    """Jobs that hold quota and would be evicted; they requeue. Jobs that are being withdrawn do not count."""
+    left: int
+    """Jobs that hold quota and would run on; those that are being withdrawn do not count."""
+    jobs: list[QueuePreviewJob]
+    """Some of those, the latest first."""
+
+
 class QueueStop(Body):
-    """Whether what is admitted goes on."""
+    """Whether admitted jobs continue."""
 
     model_config = example_of({"drain": True})
 
     drain: bool | None = None
-    """Take back what is admitted, too: it waits again."""
+    """Also withdraw admitted jobs: it waits again."""

@@ -1,4 +1,4 @@
-"""Staged update runs, and placements whose change is on its way."""
+"""Staged update runs, and placements that are rolling out."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from hub.api.models.base import Body, Instant, Model, example_of
 
 
 class RolloutFigures(Model):
-    """A run, or a placement that rolls a change out by itself."""
+    """A run, or a placement that rolls a change out without runs."""
 
     kind: Literal[
         "ClusterStagedUpdateRun",
@@ -24,7 +24,7 @@ class RolloutFigures(Model):
     version: str
     """Index of what is given; empty before a run is worked out."""
     state: str
-    """What is asked of a run: `Initialize`, `Run` or `Stop`; empty of placements."""
+    """The request to a run: `Initialize`, `Run` or `Stop`; empty of placements."""
     reason: str
     message: str
     stopped_by_itself: bool
@@ -44,7 +44,7 @@ class RolloutList(Model):
 
 
 class StageTask(Model):
-    """What comes before a stage or after it."""
+    """A task before a stage or after it."""
 
     when: Literal["before", "after"]
     type: Literal["Approval", "TimedWait"]
@@ -92,7 +92,7 @@ class RolloutDetail(RolloutFigures):
 
 
 class RolloutApproval(Body):
-    """Which request is approved; nothing where one alone waits."""
+    """The request to approve; empty if only one waits."""
 
     model_config = example_of({"stage": "canary", "when": "after"})
 
@@ -101,7 +101,7 @@ class RolloutApproval(Body):
 
 
 class RolloutReturn(Body):
-    """Which version is gone back to."""
+    """The version to go back to."""
 
     model_config = example_of({"version": "3"})
 

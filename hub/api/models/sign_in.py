@@ -1,4 +1,4 @@
-"""How people sign in, as clients are told."""
+"""Sign-in configuration for clients."""
 
 from hub.api.models.base import Model
 

@@ -7,7 +7,7 @@ from shared.reject_codes import RejectCode
 
 
 class Person(Model):
-    """Who holds a token."""
+    """A holder of a token."""
 
     role: str
     name: str
@@ -29,7 +29,7 @@ class IssuedToken(Person):
 
 
 class NewToken(Body):
-    """Who gets a token."""
+    """The holder of a new token."""
 
     model_config = example_of({"role": "viewer", "name": "ana"})
 

@@ -11,7 +11,7 @@ from shared.documents import Json
 
 
 class WorkloadMetadata(Model):
-    """What names a Workload. A Job's is called `job-<its name>-<5 digits>`."""
+    """The name of a Workload. A Job's is called `job-<its name>-<5 digits>`."""
 
     name: str
     namespace: str
@@ -53,7 +53,7 @@ class KueueWorkload(Model):
 
 
 class ListMetadata(Model):
-    """Where a list goes on."""
+    """The position at which a list continues."""
 
     continue_: Annotated[str, Field(alias="continue")]
 
@@ -70,7 +70,7 @@ class KueueWorkloadList(Model):
 
 
 class PendingWorkloadMetadata(Model):
-    """What names a Workload that waits."""
+    """The name of a waiting Workload."""
 
     name: str
     namespace: str
@@ -98,10 +98,11 @@ class PendingWorkloadsSummary(Model):
 
 
 class WorkloadState(Model):
-    """How a workload stands, as executors and watchers are told."""
+    """The state of a workload for executors and watchers."""
 
     uid: str
-    kind: Literal["Job", "Workload"]
+    kind: str
+    """Job, Workload, or another kind that the hub dispatches, such as JobSet."""
     namespace: str
     name: str
     queue: str
@@ -127,16 +128,16 @@ class WorkloadManifest(Manifest):
 
 
 class WorkloadPatch(Model):
-    """What changes of a Workload (RFC 7396); null takes a field away."""
+    """The changes of a Workload (RFC 7396); null removes a field."""
 
     metadata: Kubernetes | None = None
     spec: Kubernetes | None = None
 
 
 class WorkloadReport(Model):
-    """How far a Workload is (RFC 7396)."""
+    """The progress of a Workload (RFC 7396)."""
 
     metadata: Kubernetes | None = None
-    """`uid`: of the one that is meant."""
+    """`uid`: the expected one."""
     status: Kubernetes
     """`conditions`, `admissionChecks`, `reclaimablePods`."""

@@ -1,1 +1,1 @@
-"""What one head could get: flavors, partial admission, nomination, and the order of heads."""
+"""Nomination of one head: flavors, partial admission, and the order of heads."""

@@ -1,7 +1,7 @@
-"""Flavors where the nodes there are do not suffice: the search once more, with nodes that may come.
+"""Flavors with scale-up: repeats the search with nodes that may be added, if existing ones do not suffice.
 
-Real room goes first: of all flavors, not only of the first one. Preemption comes after growth: nobody
-goes for room that an autoscaler would add, only for quota.
+Real room goes first: of all flavors, not only of the first one. Preemption comes after growth: no workload
+is preempted for room that an autoscaler would add, only for quota.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from hub.domain.fleet.free_capacity import NodeAsk
 
 
 def search(request: Request, *, grows: bool) -> Search:
-    """What `flavor_assigner.search` finds; if that is not a fit and pools may grow, what it finds then."""
+    """The result of `flavor_assigner.search`; if nothing fits, the result with pools that may grow."""
     can_hold = request.can_hold
     if not grows or can_hold is None:
         return flavor_assigner.search(request)

@@ -22,10 +22,10 @@ from shared.resources import PodSet
 
 
 class Mode(IntEnum):
-    """How a request could be met, the better the higher."""
+    """Ways to meet a request; a higher value is better."""
 
     NO_FIT = 0
-    NO_CANDIDATES = 1  # preemption might do, but finds nobody to preempt
+    NO_CANDIDATES = 1  # preemption might help, but there is no victim
     PREEMPT = 2  # at the cost of its own queue
     RECLAIM = 3  # at the cost of other queues only
     FIT = 4
@@ -50,7 +50,7 @@ _WORST: Final = Outlook(Mode.NO_FIT, 1 << 30)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """What is asked, of which queue, and what the search may look at.
+    """The request, its queue, and the inputs of the search.
 
     `groups` names the pod-set group of each pod set ("" none): its pod sets get one flavor.
     """
@@ -73,7 +73,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """What a search found. `assignment` is None where some pod set has no flavor at all."""
+    """The result of a search. `assignment` is None if some pod set has no flavor at all."""
 
     mode: Mode
     assignment: Assignment | None = None
@@ -130,7 +130,7 @@ class _Searching:
         self._borrowing = 0
         self._misses: list[_Miss] = []
         self._why: list[_Miss] = []  # of flavors that would need preemption
-        self._asks: list[NodeAsk] = []  # without clusters nobody needs them before the end
+        self._asks: list[NodeAsk] = []  # without clusters they are not needed before the end
         if request.can_hold is not None:
             self._asks = [request.catalog.ask(p) for p in request.pod_sets]
         self._drafts = [_Draft(self._asked(p)) for p in request.pod_sets]
@@ -315,7 +315,6 @@ class _Searching:
         worst, node = _BEST, self._request.node
         outlooks: dict[str, Outlook] = {}
         shortages: list[Shortage] = []
-        exceeds = False
         for resource, amount in sorted(amounts.items()):
             of = FlavorResource(name, resource)
             asked = self._charge.get(of, 0) + amount
@@ -324,11 +323,13 @@ class _Searching:
             if prefers(worst, outlook, self._request.policy.preference):
                 worst = outlook
             if outlook.mode is not Mode.FIT:
-                short = shortage(self._request.tree, node, of, asked)
-                exceeds |= asked > short.limit
-                shortages.append(short)
+                shortages.append(shortage(self._request.tree, node, of, asked))
         if not shortages:
             return worst, outlooks, None
+        beyond = [
+            s for s in shortages if s.is_beyond
+        ]  # what others use of the rest does not matter
+        exceeds, shortages = bool(beyond), beyond or shortages
         reason = Reason.EXCEEDS_MAX_QUOTA if exceeds else Reason.WAITING_FOR_QUOTA
         words = "more than the queue can ever have" if exceeds else "insufficient unused quota"
         said = [str(s) for s in shortages]
@@ -368,7 +369,7 @@ class _Searching:
 
 
 def prefers(one: Outlook, other: Outlook, preference: str) -> bool:
-    """Is `one` strictly better? What has no candidates is below all that would do, no fit is last."""
+    """Is `one` strictly better? A flavor without candidates ranks below all that fit; no fit is last."""
     if one.mode is Mode.NO_FIT:
         return False
     if other.mode is Mode.NO_FIT:

@@ -13,18 +13,18 @@ from hub.domain.quota.declared import Flavor
 from shared.resources import NodeTerm, PodSet
 from shared.selectors import holds
 
-UNKNOWN_KEY: Final = 1 << 60  # no report is grouped by a key that agents were not yet told of
+UNKNOWN_KEY: Final = 1 << 60  # no report groups nodes by a key that agents have not received yet
 
 
 @dataclass(frozen=True, slots=True)
 class FlavorCatalog:
-    """What flavors are chosen from: the flavors that exist, and the revisions of node label keys."""
+    """The choice of flavors: the existing flavors, and the revisions of node label keys."""
 
     flavors: Mapping[str, Flavor]
     key_revisions: Mapping[str, int]
 
     def ask(self, pod_set: PodSet, flavors: Sequence[Flavor] = ()) -> NodeAsk:
-        """What a pod set under flavors asks of nodes."""
+        """The node requirements of a pod set under its flavors."""
         labels = dict(pod_set.node_selector)
         for flavor in flavors:
             labels.update(flavor.labels)
@@ -37,9 +37,15 @@ class FlavorCatalog:
             revision=max((self.key_revisions.get(k, UNKNOWN_KEY) for k in keys), default=0),
         )
 
+    def ask_widely(self, pod_set: PodSet) -> NodeAsk:
+        """Return the widest ask of a pod set under any flavor: it tolerates all that flavors tolerate."""
+        tolerated = dict.fromkeys(t for f in self.flavors.values() for t in f.tolerations)
+        ask = self.ask(pod_set)
+        return ask._replace(tolerations=(*ask.tolerations, *tolerated))
+
 
 def mismatch_of(pod_set: PodSet, flavor: Flavor) -> str:
-    """Why a flavor's nodes are not for such pods; "" where they are.
+    """The reason why a flavor's nodes do not suit such pods; "" if they do.
 
     The pods' selector and required affinity are held against the flavor's labels, restricted to the
     flavor's own keys; a term that becomes empty matches everything.

@@ -28,7 +28,7 @@ _Key = tuple[object, ...]
 def in_order(entrants: Iterable[E], *, preemptors_first: bool = False) -> list[E]:
     """Smaller borrowing level, higher priority, earlier queue-order timestamp, identity.
 
-    With `preemptors_first` those for whom others were told to make room go before all others.
+    With `preemptors_first`, preemptors whose victims are leaving go before all others.
     """
     return sorted(
         entrants,
@@ -43,7 +43,7 @@ def in_order(entrants: Iterable[E], *, preemptors_first: bool = False) -> list[E
 def by_share(
     quota_state: QuotaState, entrants: Iterable[E], *, preemptors_first: bool = False
 ) -> Iterator[E]:
-    """Winners of one tournament after the other; shares are computed anew after each.
+    """Winners of one tournament after the other; each round computes the shares again.
 
     At each cohort, among the winners of its children: the one whose subtree does not borrow what it
     asks for, then the lower share with its usage added, then seniority. Trees do not touch each

@@ -1,4 +1,4 @@
-"""What one head could get: flavors, victims, fewer pods where all do not fit."""
+"""Nominates one head: flavors, victims, fewer pods if all do not fit."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from hub.domain.admission.flavor_assigner import CanHold, Mode, Outlook, Request
 from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.fleet.free_capacity import NodeAsk
 from hub.domain.plan import Assignment, Reason
-from hub.domain.preemption import classical, for_capacity
+from hub.domain.preemption import classical, for_capacity, on_one_node
 from hub.domain.preemption.fair import DEFAULT_STRATEGIES, find_fair_victims
 from hub.domain.preemption.search import Cause, Contest, PreemptionLimits, Victim
 from hub.domain.quota.declared import FlavorResource, Usage
@@ -21,7 +21,7 @@ from shared.resources import PodSet
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How cycles decide. What is absent is off, as in Kueue's own configuration."""
+    """Settings of the decisions of a cycle. An absent setting is off, as in Kueue's own configuration."""
 
     fair: bool = False
     strategies: tuple[str, ...] = DEFAULT_STRATEGIES
@@ -61,7 +61,13 @@ class Fleet(for_capacity.Capacity, Protocol):
         ...
 
     def leaving_for(self, who: PendingWorkload) -> Sequence[AdmittedWorkload]:
-        """Who was told to go from the cluster whose room is kept for it, and is still there."""
+        """Victims that still leave the cluster whose room is kept for it."""
+        ...
+
+    def is_kept(
+        self, who: PendingWorkload, pod_sets: Sequence[PodSet], asks: tuple[NodeAsk, ...]
+    ) -> bool:
+        """Is room for just these pods kept for it, free already or not?"""
         ...
 
     def explain(
@@ -70,11 +76,16 @@ class Fleet(for_capacity.Capacity, Protocol):
 
 
 class Nominee(NamedTuple):
-    """What a head could get, at whose cost. `beyond`: how many victims it takes, where the budget is less."""
+    """A possible assignment of a head, and its cost.
+
+    `beyond`: how many victims it takes, where the budget is less. `awaits_room`: all victims are gone,
+    and its cluster has not reported the room yet.
+    """
 
     search: Search
     victims: tuple[Victim, ...] = ()
     beyond: int = 0
+    awaits_room: bool = False
 
 
 class Nominator:
@@ -106,7 +117,7 @@ class Nominator:
     ) -> Nominee:
         """Full size if it fits or may preempt, else the most pods that do, else why not.
 
-        With `keep` no other flavors are looked at than those of that assignment. The room of `gone`,
+        With `keep` the search considers only the flavors of that assignment. The room of `gone`,
         whose quota is released already, counts as free.
         """
         full = self._at_size(who, who.pod_sets, tried, keep, gone)
@@ -231,15 +242,24 @@ class Nominator:
         tried: Tried,
         keep: Assignment | None,
     ) -> Nominee | None:
-        """Those who were told to go for it are all that must: it has the quota, and waits for the room."""
-        assert self._fleet is not None
-        leaving = self._fleet.leaving_for(who)
-        found = self._search(who, pod_sets, tried, keep, leaving) if leaving else None
-        if found is None or found.mode is not Mode.FIT:
+        """Its victims that already leave suffice: it has the quota, and waits for the room.
+
+        That is so until the room is reported, or the claim to it ends: a victim that is gone may still be in
+        the report.
+        """
+        fleet = self._fleet
+        assert fleet is not None
+        if not fleet.has_claim(who):
             return None
+        is_kept = partial_of(fleet.is_kept, who, pod_sets)
+        found = self._search(who, pod_sets, tried, keep, can_hold=is_kept)
+        if found.mode is not Mode.FIT:
+            return None
+        leaving = fleet.leaving_for(who)
         victims = tuple(Victim(holder, Cause.FOR_ROOM) for holder in leaving)
         message = "quota fits, and its cluster does not have the room yet"
-        return Nominee(replace(found, mode=Mode.PREEMPT, message=message), victims)
+        search = replace(found, mode=Mode.PREEMPT, message=message)
+        return Nominee(search, victims, awaits_room=not leaving)
 
     def _make_room(
         self,
@@ -270,10 +290,12 @@ class Nominator:
         tried: Tried,
         keep: Assignment | None,
         gone: Sequence[AdmittedWorkload] = (),
+        can_hold: CanHold | None = None,
     ) -> Search:
+        """Flavors with the quota, of which `can_hold` (by default some cluster) says that pods would fit."""
         quota_state, fleet = self._quota_state, self._fleet_of(who)
-        can_hold: CanHold | None = None
-        if fleet is not None:
+        whole = can_hold is None
+        if fleet is not None and can_hold is None:
             can_hold = partial_of(fleet.can_hold, who, pod_sets)
             if gone:
                 can_hold = partial_of(can_hold, gone=gone)
@@ -294,7 +316,7 @@ class Nominator:
                 excluded=self._rules.excluded,
                 ignore_undeclared=self._rules.ignore_undeclared,
             ),
-            grows=fleet is not None and fleet.grows and not gone,
+            grows=fleet is not None and fleet.grows and not gone and whole,
         )
 
     def _fleet_of(self, who: PendingWorkload) -> Fleet | None:
@@ -302,7 +324,7 @@ class Nominator:
         return None if who.quota_only else self._fleet
 
     def _foresee(self, who: PendingWorkload, of: FlavorResource, amount: int) -> Outlook:
-        """What preemption for this one flavor and resource would come to."""
+        """The result of preemption for this one flavor and resource."""
         tree, node = self._quota_state.tree, self._quota_state.node(who.queue)
         victims: list[Victim] = []
         if amount <= tree.available(node, of) + self._most_gained(who, of):
@@ -328,4 +350,7 @@ class Nominator:
     def _find(self, contest: Contest) -> list[Victim]:
         if self._rules.fair:
             return find_fair_victims(contest, self._rules.strategies)
-        return classical.find_victims(contest)
+        victims = classical.find_victims(contest)
+        if contest.has_room is None or self._fleet is None:
+            return victims
+        return on_one_node.fewer(contest, victims, self._fleet)

@@ -16,7 +16,7 @@ def may_shrink(pod_sets: Sequence[PodSet]) -> bool:
 def largest(
     pod_sets: Sequence[PodSet], admissible: Callable[[tuple[int, ...]], Found | None]
 ) -> Found | None:
-    """What `admissible` gives for the largest counts that it takes; None where even the least fail.
+    """The result of `admissible` for the largest counts that it accepts; None where even the least fail.
 
     Counts are count_j - floor(delta_j · i / D) for the smallest such i in 0..D, by binary search.
     """

@@ -1,4 +1,4 @@
-"""What a queue lacks of a request, in numbers of the tree as it is, and by which of its rules. Pure."""
+"""Shortages of a queue for a request, in numbers of the current tree, and the rule that causes each. Pure."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from hub.domain.quota.tree_columns import plus
 
 
 def shortage(tree: QuotaTree, node: Node, of: FlavorResource, asked: int) -> Shortage:
-    """What a queue lacks of `asked`; of a cohort its root counts, save where its borrowingLimit stops it."""
+    """The missing quota of `asked`; in a cohort the root counts, unless a borrowingLimit stops it."""
     limit, used = node.potential.get(of, 0), tree.used_of(node, of)
     gone = max(used, limit - tree.left(node, of))
     own = node.limits.get(of)
@@ -22,7 +22,7 @@ def shortage(tree: QuotaTree, node: Node, of: FlavorResource, asked: int) -> Sho
 def no_preemption_while_borrowing(
     policy: QueuePolicy, shortages: Sequence[Shortage], node: Node
 ) -> list[str]:
-    """Of a request above the nominal quota in a queue that preempts: that it preempts nobody; [] else."""
+    """A message if a request above the nominal quota preempts nothing; else []."""
     beyond = [s for s in shortages if s.asked > node.nominal(s.of)]
     if (
         not beyond

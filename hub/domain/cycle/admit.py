@@ -14,7 +14,7 @@ from hub.domain.quota.holders import AdmittedWorkload, Overlay, QuotaState
 
 
 class RoundState:
-    """What the heads of a round took so far, on one state of quota; `admit` is called in their order."""
+    """The takings of a round's heads so far, on one state of quota; `admit` is called in their order."""
 
     def __init__(
         self, quota_state: QuotaState, fleet: Fleet | None, nominator: Nominator, rules: Rules
@@ -24,7 +24,7 @@ class RoundState:
         self._nominator = nominator
         self._block_admission = rules.block_admission
         self._claimed: dict[str, AdmittedWorkload] = {}  # victims of earlier heads
-        self._after: Overlay | None = None  # with those gone; None while there are none
+        self._after: Overlay | None = None  # with those gone; None while there is no entry
         self._taken: list[tuple[str, Usage]] = []
         held = quota_state.all_holders() if rules.block_admission else ()
         self._blocked = any(not h.pods_ready for h in held)
@@ -36,6 +36,8 @@ class RoundState:
         mode = attempt.search.mode
         if mode is Mode.NO_FIT or attempt.search.assignment is None:
             attempt.mark_unfit()
+        elif attempt.nominee.awaits_room:
+            self._await_room(attempt)
         elif mode is not Mode.FIT and not attempt.victims:
             self._reserve(attempt)
             attempt.mark_without_candidates()
@@ -50,7 +52,7 @@ class RoundState:
             self._preempt(attempt)
 
     def stand_by(self, waiting: Iterable[Attempt]) -> None:
-        """Who waits for victims since an earlier round: it takes what it did then, and they are gone."""
+        """A preemptor of an earlier round: it takes the same as then, and its victims count as gone."""
         for attempt in waiting:
             self._take(attempt.who.queue, attempt.search.assignment)
             self._let_go({v.holder.uid: v.holder for v in attempt.victims})
@@ -67,7 +69,7 @@ class RoundState:
         """Its victims are another's already: what could it get once those are gone?
 
         True where it would fit then: it waits for them, before everything else in its queue, and what
-        it asks for is kept for it meanwhile. Else it goes on with other victims, or with none.
+        it asks for is kept for it meanwhile. Otherwise it continues with other victims, or with none.
         """
         shared = tuple(v.holder for v in attempt.victims if v.holder.uid in self._claimed)
         with self._afterwards():
@@ -130,10 +132,10 @@ class RoundState:
 
     def _preempt(self, attempt: Attempt) -> None:
         own = {v.holder.uid: v.holder for v in attempt.victims}
-        gone: Iterable[AdmittedWorkload] = own.values()  # for room: they stand where it will stand
+        gone: Iterable[AdmittedWorkload] = own.values()  # for room: they run where it will run
         if attempt.victims[0].cause is not Cause.FOR_ROOM:
             gone = chain(gone, (h for uid, h in self._claimed.items() if uid not in own))
-        if not self._claim(attempt, gone):  # nobody goes in vain
+        if not self._claim(attempt, gone):  # no victim is evicted in vain
             message = "no cluster can hold it after another workload"
             attempt.mark_skipped(Reason.NO_CLUSTER_FITS, message)
             return
@@ -141,8 +143,18 @@ class RoundState:
         self._let_go(own)
         attempt.mark_preempting()
 
+    def _await_room(self, attempt: Attempt) -> None:
+        """Its victims are gone, and no report shows that yet: it keeps its quota, else they take it back."""
+        if not self._still_fits(attempt):
+            message = "no longer fits after another workload"
+            attempt.mark_skipped(Reason.WAITING_FOR_QUOTA, message)
+            return
+        self._claim(attempt, ())
+        self._take(attempt.who.queue, attempt.search.assignment)
+        attempt.mark_awaiting((), attempt.search.message)
+
     def _let_go(self, victims: Mapping[str, AdmittedWorkload]) -> None:
-        """Whoever has a turn after this is judged as if these were gone. By uid."""
+        """Later turns are judged as if these victims were gone. By uid."""
         if not victims:
             return
         self._claimed.update(victims)

@@ -15,7 +15,7 @@ from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, Pods
 
 
 class Ending(StrEnum):
-    """What became of a head."""
+    """The outcome of a head."""
 
     ADMITTED = "admitted"
     PREEMPTING = "preempting"
@@ -59,12 +59,12 @@ class Attempt:
         self._pending(Outcome.NO_FIT, self.search.reason, self.search.message)
 
     def mark_without_candidates(self) -> None:
-        """It would fit once others are gone, and nobody may be preempted for it."""
+        """It would fit once others are gone, and no workload may be preempted for it."""
         message = _and(self.search.message, _nobody(self.nominee.beyond))
         self._pending(Outcome.NO_CANDIDATES, self.search.reason, message)
 
     def mark_gated(self) -> None:
-        """It would preempt, and a gate of its own forbids that."""
+        """It would preempt, and one of its gates forbids that."""
         message = "a preemption gate is closed"
         self._pending(Outcome.GATED, Reason.PREEMPTION_GATED, message)
 
@@ -74,20 +74,24 @@ class Attempt:
         self._pending(Outcome.FAILED_AFTER_NOMINATION, Reason.WAITING_FOR_PODS_READY, message)
 
     def mark_skipped(self, reason: Reason, message: str) -> None:
-        """It fitted when it was nominated, and does no longer: nobody goes for it."""
+        """It fitted when it was nominated and does not any more: no victim is evicted for it."""
         self.nominee = Nominee(self.search)
         self.ending, self.outcome = Ending.SKIPPED, Outcome.FAILED_AFTER_NOMINATION
         self.reason, self.message = reason, message
 
-    def mark_awaiting(self, shared: Iterable[AdmittedWorkload]) -> None:
-        """It fits once those are gone whom another head preempts."""
+    def mark_awaiting(
+        self,
+        shared: Iterable[AdmittedWorkload],
+        message: str = "fits once workloads that another one preempts are gone",
+    ) -> None:
+        """It fits once the victims of another head are gone, or once its room is reported."""
         self.awaited = tuple(shared)
         self.ending, self.outcome = Ending.SKIPPED, Outcome.PENDING_PREEMPTION
         self.reason = Reason.WAITING_FOR_VICTIMS
-        self.message = "fits once workloads that another one preempts are gone"
+        self.message = message
 
     def mark_preempting(self) -> None:
-        """Its victims are told to go; it holds what it asks for meanwhile."""
+        """Its victims are being evicted; meanwhile it holds its request."""
         self.awaited = tuple(victim.holder for victim in self.victims)
         self.ending, self.outcome = Ending.PREEMPTING, Outcome.PENDING_PREEMPTION
         self.reason = Reason.WAITING_FOR_VICTIMS

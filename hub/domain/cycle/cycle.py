@@ -1,18 +1,18 @@
 """One scheduling cycle: a snapshot in, a plan out. The page to read first.
 
 Nothing here reads a clock, a database or a cluster; equal input gives an equal plan. Rounds of one head
-per queue repeat until nothing changes. A queue that shares no quota and preempts nobody is *plain*: its
-equal workloads are taken in runs, by `plain_rounds`. All others go through `shared_rounds`, which is
+per queue repeat until nothing changes. A queue that shares no quota and preempts nothing is *plain*:
+`plain_rounds` admits its equal workloads in runs. All others go through `shared_rounds`, which is
 Kueue's own cycle; both look at one tree of quota and one room. Both have Kueue's six steps, as functions
 of these names:
 
 1. `heads`: whose turn it is in each queue;
-2. `snapshot`: quota and room as they are, to be charged as the round goes on;
-3. `nominate`: which flavors each head could get, and at whose cost;
+2. `snapshot`: the present quota and room, which the round charges as it proceeds; 3. `nominate`: which
+flavors each head could get, and at whose cost;
 4. `order`: who goes first among heads;
 5. `admit`: each in its turn, against what the earlier ones took;
-6. `requeue`: where the others wait next, and why. Who waits for its victims has no other turn in the cycle:
-   in each round that follows it takes the same quota again before all others, and its victims are gone.
+6. `requeue`: where the others wait next, and why. A preemptor that waits for its victims has no other turn
+in the cycle: in each later round it takes the same quota again before all others, with its victims gone.
 """
 
 import datetime as dt
@@ -38,7 +38,7 @@ def schedule(snapshot: Snapshot, now: dt.datetime, profile: Profile) -> Plan:
 
 
 class _Cycle:
-    """What has been decided so far, and the room and quota that are left."""
+    """The decisions so far, and the remaining room and quota."""
 
     def __init__(self, snapshot: Snapshot, now: dt.datetime, profile: Profile) -> None:
         ledger, room = self.snapshot(snapshot)
@@ -108,7 +108,7 @@ class _Cycle:
             (*self._plain_rounds.refusals.values(), *shared_rounds.refusals.values()),
             tuple(shared_rounds.evictions.values()),
             tuple(shared_rounds.nominated.values()),
-            self._clusters.notes(),
+            (*shared_rounds.live_fleet.faults, *self._clusters.notes()),
             tuple(shared_rounds.starts),
             shared_rounds.admitted,
             self._is_unfinished,

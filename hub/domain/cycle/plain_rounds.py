@@ -1,17 +1,19 @@
-"""Rounds of the live cycle among plain queues: those that share no quota and preempt nobody.
+"""Rounds of the live cycle for plain queues: those that share no quota and never preempt.
 
-What they admit depends on no other queue, so that equal workloads are taken in runs: one search for
-flavors, one for clusters, and then as many as fit. The steps are those that `cycle` names; the snapshot is
-the cycle's own, for nothing that a plain round charges is given back.
+Their admissions depend on no other queue, so equal workloads are admitted in runs: one search for flavors,
+one for clusters, and then as many as fit. The steps are those that `cycle` names; the snapshot is
+the cycle's own, because a plain round releases nothing that it charged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hub.domain.admission import assign_with_scale_up, partial_admission
 from hub.domain.admission.flavor_assigner import Mode, Outlook, Request, Search
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
-from hub.domain.placement.cluster_search import Anywhere, Choice, ClusterSearch, Picker
+from hub.domain.placement.cluster_search import ClusterSearch
+from hub.domain.placement.picking.choice import Choice
+from hub.domain.placement.picking.picker import Anywhere, Picker
 from hub.domain.plan import Assignment, Placement, Reason, Refusal, behind
 from hub.domain.queueing.lanes import Entry, Head, Line
 from hub.domain.quota.ledger import Ledger
@@ -22,13 +24,13 @@ Order = tuple[int, int, int, str]  # borrowing, -priority, queue-order timestamp
 _Offer = tuple[Assignment, Picker]
 
 _ASK_EVERY = 32  # heads between two looks at whether there is time left
-_RUN = 64  # equal workloads taken together where no other queue's turn comes between
+_RUN = 128  # equal workloads taken together where no other queue's turn comes between
 _DEFAULTS = QueuePolicy()
 _NOBODY = Outlook(Mode.NO_CANDIDATES, 0)
 
 
 def is_plain(name: str, snapshot: Snapshot, profile: Profile) -> bool:
-    """May a queue's workloads be taken without a look at anybody else's?"""
+    """True if a queue's workloads can be admitted independently of all other queues."""
     policy = snapshot.policies.get(name, _DEFAULTS)
     return (
         snapshot.ledger.tree.queues[name].parent is None
@@ -91,7 +93,7 @@ class PlainRounds:
         return [line for line in self._lines if line.head is not None]
 
     def order(self, lines: list[Line]) -> None:
-        """4. By priority, queue-order timestamp and uid: nobody borrows."""
+        """4. By priority, queue-order timestamp and uid: none borrows."""
         lines.sort(key=Line.order)
 
     def take_turns(self, until: Order | None) -> None:
@@ -102,17 +104,24 @@ class PlainRounds:
             if until is not None and (0, *line.order()) >= until:
                 break
             taken += 1
-            if not self._may_go_on():
+            if not self._turns_of(line):
                 self.unfinished = True
                 break
-            head = line.head
-            assert head is not None
+        if taken:
+            self._turns = turns[taken:]
+
+    def _turns_of(self, line: Line) -> bool:
+        """A turn of one line, and if no other has any all that it has left; False when time is up."""
+        while (head := line.head) is not None:
+            if not self._may_go_on():
+                return False
             try:
                 self._take_turn(head)
             except Exception as fault:  # noqa: BLE001 - one unusable workload must not stop the others
                 self._set_aside(head, fault)
-        if taken:
-            self._turns = turns[taken:]
+            if not self._alone or self._profile.one_round:
+                break
+        return True
 
     def _may_go_on(self) -> bool:
         placed = len(self._placements)
@@ -152,10 +161,9 @@ class PlainRounds:
         """5. Charge quota and take room, workload by workload; how many of the run got both."""
         queue, (assignment, picker) = head.demand.queue, offer
         charged = self._ledger.take(queue, assignment.charge, len(run))
-        placed = 0
-        while placed < charged and (choice := picker.place(run[placed].uid)):
-            self._place(head, run[placed], assignment, choice)
-            placed += 1
+        choices = picker.place_run([entry.uid for entry in run[:charged]])
+        placed = len(choices)
+        self._note(head.demand, assignment, zip(run, choices, strict=False))
         if placed < charged:
             self._ledger.release(queue, assignment.charge, charged - placed)
         return placed
@@ -184,22 +192,27 @@ class PlainRounds:
             grows=self._clusters.grows,
         )
 
-    def _place(self, head: Head, entry: Entry, assignment: Assignment, choice: Choice) -> None:
-        cluster, scores, rejected, others = choice
-        demand = head.demand
-        self._placements.append(
-            Placement(
-                entry.uid, entry.epoch, cluster, demand.key, demand.queue, demand.placement,
-                assignment, scores, rejected, others, entry.generation,
+    def _note(
+        self, demand: Demand, assignment: Assignment, found: Iterable[tuple[Entry, Choice]]
+    ) -> None:
+        key, queue, placed_by = demand.key, demand.queue, demand.placement
+        of = tuple.__new__  # half the time of a named tuple's own
+        self._placements += [
+            of(
+                Placement,
+                (
+                    entry.uid, entry.epoch, cluster, key, queue, placed_by, assignment, scores, rejected,
+                    others, entry.generation, (),
+                ),
             )
-        )  # fmt: skip
+            for entry, (cluster, scores, rejected, others) in found
+        ]  # fmt: skip
 
     def _refuse(self, head: Head, why: Search) -> None:
         demand = head.demand
         if why.asks is None:
-            self.requeue(
-                head, Refusal(demand.key, demand.queue, why.reason, why.message, why.shortages)
-            )
+            refusal = Refusal(demand.key, demand.queue, why.reason, why.message, why.shortages)
+            self.requeue(head, self._clusters.decisive(refusal, demand, self._catalog.ask_widely))
             return
         none = self._clusters.explain(demand, why.asks)
         self.requeue(
@@ -216,7 +229,7 @@ class PlainRounds:
         self.requeue(head, Refusal(head.demand.key, head.demand.queue, Reason.UNREADABLE, message))
 
     def requeue(self, head: Head, refusal: Refusal) -> None:
-        """6. Who was refused is parked with its equals."""
+        """6. A refused workload is parked with its equals."""
         self.refusals[refusal.demand] = refusal
-        for after in head.line.park():  # StrictFIFO: nobody passes the head
+        for after in head.line.park():  # StrictFIFO: no workload passes the head
             self.refusals.setdefault(after.key, behind(after.key, after.queue, head.entry.uid))

@@ -15,7 +15,7 @@ def forever(placed: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How a cycle decides. `may_go_on` is asked now and then with the number of placements made."""
+    """The settings of a cycle. `may_go_on` is called periodically with the number of placements made."""
 
     filters: Sequence[Filter] = field(default=FILTERS)
     may_go_on: Callable[[int], bool] = forever

@@ -15,9 +15,10 @@ from typing import Final
 
 from hub.domain.admission import assign_with_scale_up
 from hub.domain.admission.flavor_assigner import Mode, Outlook, Request, Search
-from hub.domain.cycle.capacity_view import LiveFleet, sized
+from hub.domain.cycle.capacity_view import LiveFleet
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.recheck_claims import PlannedClaims, changed
+from hub.domain.cycle.sizes import sized
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.clusters import BoolArray
 from hub.domain.fleet.free_capacity import Need
@@ -56,11 +57,12 @@ class Moved:
 
 
 class Recheck:
-    """Which decisions of `plan` hold on `present`, which names every queue, with or without workloads.
+    """The decisions of `plan` that still hold on `present`, which names every queue, with or without
+    workloads.
 
-    `standing`: by uid, what a workload asks for now, or why it can not be considered; those that are not
-    in it wait no longer, or are not as the cycle saw them: they are not charged, and nobody is preempted for
-    them.
+    `standing`: by uid, the present request of a workload, or the reason why it can not be considered;
+    workloads that are not in it no longer wait, or have changed since the cycle: they are not charged, and
+    preempt nothing.
     """
 
     def __init__(
@@ -144,7 +146,7 @@ class Recheck:
         claims.end(p.uid for p in placed if p.uid not in self._lapsed and p.uid in self._standing)
 
     def _waiting(self, claim: Nominated) -> Demand | None:
-        """What one asks for that waits for its victims since an earlier cycle; None: it is not charged."""
+        """The request of a preemptor of an earlier cycle; None: it is not charged."""
         demand = self._standing.get(claim.uid)
         known = isinstance(demand, Demand) and demand.queue in self._tree.queues
         return demand if known and isinstance(demand, Demand) else None
@@ -244,7 +246,7 @@ class Recheck:
         return changed(f"whether its LocalQueue is stopped in cluster {name}")
 
     def _no_room(self, demand: Demand, placement: Placement) -> Lapse | None:
-        """Where the cluster has no more the room; elsewhere its room is taken if claims look at that."""
+        """The reason why the cluster lacks the room now; otherwise takes it, if claims need that."""
         name, moved = placement.cluster, self._moved
         tight = name in moved.clusters and name not in moved.roomy
         if not name or not (tight or self._claims.look_at_room):
@@ -253,7 +255,8 @@ class Recheck:
         if self._looks > ROOM_LOOKS:
             return changed("the room of many clusters")
         needs = self._needs(demand, placement.assignment)
-        if self._fleet.stand(placement.uid, needs, name, certainly=not tight):
+        nodes = placement.nodes
+        if self._fleet.stand(placement.uid, needs, name, nodes=nodes, certainly=not tight):
             return None
         return Lapse(Reason.NO_CLUSTER_FITS, f"cluster {name} has no room for it any more")
 

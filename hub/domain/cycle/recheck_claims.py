@@ -1,7 +1,7 @@
 """Preemptors of a plan, searched for again round by round as the cycle found them (`recheck`).
 
-A search sees the quota with which its round began: what earlier rounds placed, and no claims. A turn sees
-besides what others took before it, with the victims of earlier claims gone. So the order of the plan is
+A search sees the quota with which its round began: what earlier rounds placed, and no claims. A turn also
+sees the charges of earlier turns, with the victims of earlier claims gone. So the order of the plan is
 the order of the cycle, and where nothing changed each search finds the same victims.
 """
 
@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from hub.domain.admission.flavor_assigner import Mode
 from hub.domain.admission.nomination import Nominator, Nominee
-from hub.domain.cycle.capacity_view import LiveFleet, sized
+from hub.domain.cycle.capacity_view import LiveFleet
 from hub.domain.cycle.profile import Profile
+from hub.domain.cycle.sizes import sized
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.instants import to_micros
 from hub.domain.plan import Eviction, Lapse, Nominated, Plan, Reason
@@ -26,7 +27,7 @@ from hub.domain.workloads.demand import Demand
 
 
 class PlannedClaims:
-    """Who waits for victims, in the order in which the cycle decided so. `state` and `fleet` change."""
+    """Workloads that wait for victims, in the order of the cycle's decisions. `state` and `fleet` change."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class PlannedClaims:
             self._found[claim.uid] = found
 
     def charge(self, queue: str, usage: Usage) -> None:
-        """What a placement takes."""
+        """The charge of a placement."""
         self._state.tree.charge(queue, usage)
         if self._after is not None:
             with self._afterwards():
@@ -86,7 +87,7 @@ class PlannedClaims:
             return self._state.tree.fits(node, usage)
 
     def other_victims(self, claim: Nominated, demand: Demand, *, hosting: bool) -> Lapse | None:
-        """Why a preemptor would not take the same flavors at the cost of the same workloads.
+        """The reason why a preemptor would not take the same flavors at the cost of the same workloads.
 
         `hosting`: holders of quota changed on its cluster.
         """
@@ -115,14 +116,15 @@ class PlannedClaims:
         return Lapse(Reason.WAITING_FOR_QUOTA, "its quota was taken after the decision")
 
     def no_room(self, claim: Nominated, demand: Demand) -> Lapse | None:
-        """Why its cluster would not hold it once its victims are gone."""
+        """The reason why its cluster would not hold it once its victims are gone."""
         if not claim.cluster:
             return None
         who = _who(claim, demand)
         pod_sets = sized(who.pod_sets, claim.assignment)
         leaving = self._leaving(claim, self._victims(claim))
         gone = [holder for holder in leaving if holder.cluster == claim.cluster]
-        if self._fleet.fits_on(who, pod_sets, claim.assignment.asks, claim.cluster, gone):
+        asks, nodes = claim.assignment.asks, claim.nodes
+        if self._fleet.fits_on(who, pod_sets, asks, claim.cluster, gone, nodes):
             return None
         message = f"cluster {claim.cluster} would not have the room for it any more"
         return Lapse(Reason.NO_CLUSTER_FITS, message)
@@ -133,7 +135,7 @@ class PlannedClaims:
         if claim.cluster and self.look_at_room:
             who = _who(claim, demand)
             leaving = self._leaving(claim, victims)
-            self._fleet.keep(who, claim.assignment, claim.cluster, leaving)
+            self._fleet.keep(who, claim.assignment, claim.cluster, leaving, claim.nodes)
         self.take_again(claim, demand, victims)
 
     def take_again(
@@ -146,7 +148,7 @@ class PlannedClaims:
         self._standing.append((demand.queue, claim, gone))
 
     def end(self, placed: Iterable[str]) -> None:
-        """The round is over: what it placed holds quota, and who was told to go is evicted."""
+        """End of the round: its placements hold quota, and its victims are evicted."""
         for uid in placed:
             holder = self._plan.admitted.get(uid)
             if holder is None or not self.concern(holder.queue):
@@ -181,7 +183,7 @@ class PlannedClaims:
     def _leaving(
         self, claim: Nominated, victims: Sequence[AdmittedWorkload]
     ) -> list[AdmittedWorkload]:
-        """Whose room it counts on, as in the cycle (`admit`)."""
+        """The victims whose room it counts on, as in the cycle (`admit`)."""
         own = {holder.uid for holder in victims}
         if self._makes_room(claim):
             return list(victims)

@@ -1,7 +1,7 @@
 """Rounds: Kueue's cycle on records, one head per ClusterQueue. Read this after `cycle`.
 
-`run` is the recipe: heads, snapshot, nominate, order, admit, requeue. Whoever is told to make room holds
-its quota until it is gone.
+`run` is the recipe: heads, snapshot, nominate, order, admit, requeue. A victim holds its quota until it is
+gone.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -39,7 +39,7 @@ class Rounds:
         self._namespaces = namespaces or {}
         self._fleet = fleet
         self._nominator = Nominator(quota_state, catalog, rules, fleet, groups)
-        self._tried: dict[str, Tried] = {}  # uid → where its search for flavors goes on
+        self._tried: dict[str, Tried] = {}  # uid → position where its search for flavors continues
         self._waiting: dict[str, Attempt] = {}  # by queue: its head, if that waits for victims
         self._preempted = {uid: set(victims) for uid, victims in (preempted or {}).items()}
         self._nominator.preempted = self._preempted
@@ -61,7 +61,7 @@ class Rounds:
         return [*processed, *refused]
 
     def begin_anew(self) -> None:
-        """Somebody has left, or time has passed: who waits for victims has a turn again."""
+        """A workload has left, or time has passed: preemptors that wait for victims have a turn again."""
         self._waiting.clear()
 
     def heads(self) -> list[PendingWorkload]:
@@ -70,11 +70,11 @@ class Rounds:
         return [who for name in names if (who := self.lines[name].pop())]
 
     def snapshot(self) -> RoundState:
-        """2. What is charged, to be charged with what each head takes until the round is over."""
+        """2. The present charges, to which each head adds its own until the round is over."""
         return RoundState(self.quota_state, self._fleet, self._nominator, self.rules)
 
     def nominate(self, heads: Iterable[PendingWorkload]) -> tuple[list[Attempt], list[Attempt]]:
-        """3. What each head could get, and at whose cost; apart, heads that may get nothing."""
+        """3. Possible assignments of heads with their costs; separately, heads that get nothing."""
         attempts = [self.attempt(who) for who in heads]
         return [a for a in attempts if a.outcome is None], [a for a in attempts if a.outcome]
 
@@ -90,7 +90,7 @@ class Rounds:
         state.admit(attempt)
 
     def requeue(self, attempt: Attempt, now: int) -> None:
-        """6. Where it waits next; once admitted it holds quota."""
+        """6. Its next waiting place; once admitted it holds quota."""
         who, line = attempt.who, self.lines[attempt.who.queue]
         if attempt.outcome is None:
             self._tried.pop(who.uid, None)
@@ -106,7 +106,7 @@ class Rounds:
             self._waiting[who.queue] = attempt
         elif attempt.outcome is Outcome.GATED:
             self._tried.pop(who.uid, None)  # it did not fail on its flavors
-        elif attempt.search.tried:  # also of one that lost a race: it goes on from there
+        elif attempt.search.tried:  # also of a head that lost a race: it continues from there
             self._tried[who.uid] = attempt.search.tried
         else:  # no flavor from there on: its next turn starts the scan over, as in Kueue
             attempt.starts_over = self._tried.pop(who.uid, None) is not None
@@ -117,7 +117,7 @@ class Rounds:
         line.put_back(who, attempt.where, sticky=sticky)
 
     def attempt(self, who: PendingWorkload) -> Attempt:
-        """What one head could get; it has ended where it may get nothing."""
+        """The possible assignment of one head; its attempt has ended if it gets nothing."""
         hold = eligibility.inadmissible(who, self.quota_state.queues[who.queue], self._namespaces)
         if hold is None:
             return Attempt(who, self._nominator.nominate(who, self._tried.get(who.uid, ())))
@@ -126,5 +126,5 @@ class Rounds:
         return attempt
 
     def may_change(self, attempt: Attempt) -> bool:
-        """Might what was refused be given now? Where not, its turn would end as before."""
+        """Might what was refused be given now? Otherwise its turn would end as before."""
         return self._nominator.may_change(attempt.who, attempt.search)

@@ -1,11 +1,12 @@
 """Rounds of the live cycle: queues whose turns depend on others, through a cohort or by preemption.
 
-Heads stand for classes of equal workloads; what is decided here becomes values of a `Plan`. Queues
-that depend on nobody (`is_plain`) take their turns in between, in the same order.
+Heads stand for classes of equal workloads; what is decided here becomes values of a `Plan`. Plain queues
+(`is_plain`) take their turns in between, in the same order.
 """
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 
 from hub.domain.cycle.admit import RoundState
 from hub.domain.cycle.attempt import Attempt, Ending, progressed
@@ -16,14 +17,16 @@ from hub.domain.cycle.rounds import Rounds
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.fleet.free_capacity import Room
 from hub.domain.instants import from_micros, to_micros
-from hub.domain.placement.cluster_search import NOWHERE, ClusterSearch
-from hub.domain.plan import Eviction, Nominated, Placement, Reason, Refusal
+from hub.domain.placement.cluster_search import ClusterSearch
+from hub.domain.placement.picking.choice import NOWHERE
+from hub.domain.plan import Assignment, Eviction, Nominated, Placement, Reason, Refusal
 from hub.domain.queueing.eligibility import Hold
 from hub.domain.queueing.lane_queue import LaneQueue
 from hub.domain.queueing.requeue import Outcome, Where
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.quota.tree import QuotaTree
+from shared.resources import PodSet
 
 _PATIENCE = 3  # rounds in a row that change nothing, before the cycle ends
 _NO_POLICY = QueuePolicy()
@@ -76,7 +79,9 @@ class SharedRounds(Rounds):
             quota_state, self.live_lines, snapshot.catalog, profile.rules, snapshot.namespaces,
             self.live_fleet, preempted=snapshot.preempted,
         )  # fmt: skip
-        self._plain = plain
+        self._take_plain_turns = plain
+        self._queues = snapshot.queues
+        self._clusters, self._ask = search, snapshot.catalog.ask_widely
         self._instant = to_micros(now)
         self._idle = 0
         self._placements = placements
@@ -85,6 +90,8 @@ class SharedRounds(Rounds):
         self.nominated: dict[str, Nominated] = {}
         self.starts: list[int] = []  # how many placements were decided before each round
         self.admitted: dict[str, AdmittedWorkload] = {}  # as they hold quota since their round
+        # What has been assigned, by demand: equals share one, which is written and checked again once.
+        self._assigned: dict[tuple[str, object], Assignment] = {}
         self._turns: dict[str, int] = {}  # uid → how many placements were decided before its turn
 
     def round(self) -> bool:
@@ -118,6 +125,20 @@ class SharedRounds(Rounds):
                 self._plain((attempt.search.borrowing, -who.priority, who.queued_at, who.uid))
             yield attempt
         self._plain(None)
+
+    @cached_property
+    def _pod_sets(self) -> dict[str, tuple[PodSet, ...]]:
+        """By demand; made once a plain queue has placed something: there may be many classes."""
+        return {
+            lane.demand.key: lane.demand.pod_sets for _, lanes in self._queues for lane in lanes
+        }
+
+    def _plain(self, until: Order | None) -> None:
+        """Plain queues' turns; the fleet notes what they took."""
+        decided = len(self._placements)
+        self._take_plain_turns(until)
+        for placement in self._placements[decided:]:
+            self.live_fleet.note_beside(placement, self._pod_sets[placement.demand])
 
     def admit(self, attempt: Attempt, state: RoundState) -> None:
         """As for any rounds; placements are decided in the order of turns."""
@@ -155,10 +176,13 @@ class SharedRounds(Rounds):
         assert demand is not None
         assert assigned is not None
         choice = NOWHERE if who.quota_only else self.live_fleet.choices[who.uid]
+        growing = tuple(ask.growing for ask in assigned.asks)
+        shared = self._assigned.setdefault((demand.key, (assigned.pod_sets, growing)), assigned)
         self._placements.append(
             Placement(
                 who.uid, who.epoch, choice.cluster, demand.key, demand.queue, demand.placement,
-                assigned, choice.scores, choice.rejected, choice.others, who.generation,
+                shared, choice.scores, choice.rejected, choice.others, who.generation,
+                self.live_fleet.kept_nodes(who.uid),
             )
         )  # fmt: skip
 
@@ -174,11 +198,11 @@ class SharedRounds(Rounds):
         self.nominated[who.uid] = Nominated(
             who.uid, attempt.cluster or "", assigned,
             tuple(holder.uid for holder in attempt.awaited), attempt.message, new, who,
-            len(self.starts) - 1, self._turns[who.uid],
+            len(self.starts) - 1, self._turns[who.uid], self.live_fleet.kept_nodes(who.uid),
         )  # fmt: skip
 
     def _spared_until(self) -> dt.datetime | None:
-        """When the next workload has run so long that it may be preempted."""
+        """The time when the next workload has run long enough to be preempted."""
         least = self.rules.limits.minimum_runtime
         if not least:
             return None
@@ -193,10 +217,11 @@ class SharedRounds(Rounds):
         assert demand is not None
         none = self.live_fleet.refusals.get(attempt.who.uid)
         if none is None or search.asks is None:
-            return Refusal(
+            refusal = Refusal(
                 demand.key, demand.queue, attempt.reason, attempt.message, search.shortages,
                 retry_at=self._spared_until() if attempt.outcome is Outcome.NO_CANDIDATES else None,
             )  # fmt: skip
+            return self._clusters.decisive(refusal, demand, self._ask)
         again = [none.retry_at, self._spared_until() if self.rules.for_room else None]
         return Refusal(
             demand.key, demand.queue, attempt.reason, attempt.message, search.shortages,

@@ -20,12 +20,15 @@ from hub.domain.quota.usage_history import Ranks
 class Nomination:
     """A workload's claim to a cluster's room, while those it displaced leave.
 
-    `pods`: as assigned. `leaving`: whoever of those displaced is still there.
+    `pods`: as assigned. `leaving`: the displaced workloads that are still there. `nodes`: names of those
+    of the
+    cluster on which the room is kept.
     """
 
     cluster: str
     pods: Pods = ()
     leaving: tuple[AdmittedWorkload, ...] = ()
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,8 +37,7 @@ class Snapshot:
 
     `clusters` are all known members, also those that may get nothing; `room` counts every promise and
     is laid out over the same clusters. `holders`, by queue and uid, are who could be preempted; they
-    are charged in the ledger. Who gives it changes none of it any more, but a copy; the cycle does the
-    same.
+    are charged in the ledger. The caller does not change it afterwards, only a copy; nor does the cycle.
     """
 
     queues: Sequence[tuple[ClusterQueue, Sequence[Lane]]]
@@ -48,10 +50,12 @@ class Snapshot:
     nominations: Mapping[str, Nomination] = field(default_factory=dict)  # by uid
     namespaces: Namespaces = field(default_factory=dict)
     ranks: Ranks | None = None  # of LocalQueues, where history counts
-    inactive: Collection[str] = ()  # queues, stopped or misconfigured, that lose nobody
+    inactive: Collection[str] = ()  # stopped or misconfigured queues, which lose no workload
     starts: Mapping[str, Starts] = field(
         default_factory=dict
     )  # by cluster: what it owes, its pace
     preempted: Mapping[str, frozenset[str]] = field(
         default_factory=dict
     )  # uid → victims until now
+    # By cluster: names of nodes on which room is kept for those that were placed.
+    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -37,7 +37,7 @@ _MOST: Final = 1 << 62
 def labels_of(name: str, labels: Mapping[str, str]) -> dict[str, str]:
     """By which a member is selected: its own, and its name under KubeFleet's two keys.
 
-    Nobody can give a member the name of another; an alias of its own stays.
+    No report can give a member the name of another; an alias of its own stays.
     """
     return {CLUSTER_ALIAS: name, **labels, MEMBER_NAME: name}
 
@@ -76,10 +76,14 @@ class GrowingPool:
 
 @dataclass(frozen=True, slots=True)
 class BoundPods:
-    """Pods of one work, from the same snapshot as the pools: on a node, and already succeeded."""
+    """Pods of one work, from the same snapshot as the pools: on a node, and already succeeded.
+
+    `nodes`: numbers of nodes, in the order of the pools, each with the bound pods there; None: not told.
+    """
 
     bound: int
     succeeded: int
+    nodes: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +106,8 @@ class Cluster:
     reserved: Mapping[str, int] = field(default_factory=dict)
     bound: Mapping[tuple[str, int], BoundPods] = field(default_factory=dict)
     kinds: frozenset[str] | None = None  # "apiVersion/Kind" served; None = not told
+    unread_kinds: frozenset[str] = frozenset()  # those of them that its agent may not list
+    protocol: int = 0  # that its agent spoke last; 0: none has spoken
     queue_managers: frozenset[str] = frozenset()  # "namespace/name" of LocalQueues served there
     stopped_queues: frozenset[str] = frozenset()  # those of them that are stopped
     # States of namespaces (`shared.wire.consent`); None: its agent reports none.
@@ -112,7 +118,7 @@ class Cluster:
     )  # namespaces: its agent may create no Jobs there
     node_count: int = 0
     growing: tuple[GrowingPool, ...] = ()  # those that may add nodes
-    down: str = ""  # why its API server serves its agent nothing; "": it does
+    down: str = ""  # why its API server does not answer or refuses its agent; "": it does
     down_cause: str = "NoAnswer"  # … or Unauthorized, Forbidden: it refuses the agent
     creates: CreateAnswers | None = None  # None: its API server is not overloaded
     told: Mapping[str, Decimal] | None = (
@@ -120,7 +126,7 @@ class Cluster:
     )
 
     def available(self, resource: str) -> int | None:
-        """What is free beyond all promises; None where no node of it has the resource."""
+        """The room that is free beyond all promises; None where no node of it has the resource."""
         free = self.free.get(resource)
         return None if free is None else max(0, free - self.reserved.get(resource, 0))
 
@@ -140,7 +146,7 @@ class Cluster:
             return None
 
     def value(self, name: str) -> Decimal | str | None:
-        """What requirements compare: where it is as a text, anything else as a number."""
+        """Operands of requirements: texts for the location, numbers otherwise."""
         return self.properties.get(name) if properties.is_location(name) else self.measure(name)
 
     def shown(self, name: str) -> str:
@@ -279,6 +285,7 @@ def with_report(
     labels: `key_revisions` says since which revision each label key is grouped by.
     """
     pools = tuple(_pool(p) for p in capacity.get("pools") or ())
+    size = sum(len(p.nodes) for p in pools)
     kinds = capacity.get("kinds")
     told: dict[str, str] = capacity.get("properties") or {}
     version = str(capacity.get("kubernetes_version") or "")
@@ -293,10 +300,13 @@ def with_report(
         allocatable=_totals(pools, lambda pool: pool.allocatable),
         free=_totals(pools, lambda pool: pool.free),
         bound={
-            (b["uid"], b["epoch"]): BoundPods(b["bound"], b["succeeded"])
+            (b["uid"], b["epoch"]): BoundPods(
+                b["bound"], b["succeeded"], _nodes(b.get("nodes"), size)
+            )
             for b in capacity.get("bound") or ()
         },
         kinds=None if kinds is None else frozenset(kinds),
+        unread_kinds=frozenset(capacity.get("unread_kinds") or ()),
         queue_managers=frozenset(capacity.get("queue_managers") or ()),
         stopped_queues=frozenset(capacity.get("stopped_queues") or ()),
         down=str(down.get("reason") or ""),
@@ -305,13 +315,21 @@ def with_report(
         consent=_consent(capacity.get("consent")),
         consent_revision=int((capacity.get("consent") or {}).get("revision") or 0),
         jobs_forbidden_in=frozenset(capacity.get("jobs_forbidden_in") or ()),
-        node_count=int(capacity.get("node_count") or 0) or sum(len(p.nodes) for p in pools),
+        node_count=int(capacity.get("node_count") or 0) or size,
         growing=growing_pools(declared, capacity, key_revisions or {}),
     )
 
 
+def _nodes(told: Sequence[int] | None, size: int) -> tuple[tuple[int, int], ...] | None:
+    """Nodes that no pool lists are left out: an older hub took such a report."""
+    if told is None:
+        return None
+    pairs = zip(told[::2], told[1::2], strict=False)
+    return tuple((node, pods) for node, pods in pairs if 0 <= node < size)
+
+
 def _total(told: Mapping[str, str]) -> dict[str, int]:
-    """What all nodes have, those included that take nothing now; a figure that does not parse is none."""
+    """Sums over all nodes, cordoned ones included; a figure that does not parse is missing."""
     found = {}
     for name, text in told.items():
         if name.startswith(properties.TOTAL_PREFIX):
@@ -344,7 +362,9 @@ def _table(rows: list[Sequence[int]], width: int) -> IntArray:
         table = np.array(rows, dtype=np.int64)
     except OverflowError:
         table = np.array([[quantity.clamp(v) for v in row] for row in rows], dtype=np.int64)
-    return table.reshape((len(rows), width))
+    table = table.reshape((len(rows), width))
+    table.setflags(write=False)  # a report is shared by everybody who looks at it
+    return table
 
 
 def _pool(reported: JsonView) -> Pool:

@@ -8,6 +8,7 @@ look there.
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Self
@@ -24,7 +25,7 @@ _BOUND: Final = 1 << 62
 
 
 class Room:
-    """What is left on every node and in every cluster; shrinks as `take` is called."""
+    """The remaining room of every node and cluster; `take` reduces it."""
 
     __slots__ = ("_free", "_left", "_stamps", "free", "growth", "layout", "left", "touched")
     _stamp = itertools.count(1)
@@ -101,7 +102,7 @@ class Room:
         return held if need.sites is None or self.growth is None else held + self.growth.held(need)
 
     def count_held(self, need: Need, at: int) -> int:
-        """How many such pods the nodes of cluster `at` can hold."""
+        """The number of such pods that the nodes of cluster `at` can hold."""
         if need.missing:
             return 0
         held = self._count_there(need, at)
@@ -133,7 +134,7 @@ class Room:
         return lack
 
     def least_lack(self, need: Need) -> FloatArray:
-        """Per cluster: the least of `lack` over its nodes; infinite where it has none."""
+        """Per cluster: the least of `lack` over its nodes; infinite without nodes."""
         return self.layout.least_of_nodes(self.lack(need, 0, self.layout.nodes))
 
     def take(self, need: Need, count: int, at: int) -> bool:
@@ -142,6 +143,10 @@ class Room:
             return False
         if need.sites is not None and self.growth is not None:
             return self._take_growing(need, count, at)
+        bounds = self.layout.bounds
+        low = bounds[at]
+        if bounds[at + 1] - low == 1:
+            return self._take_one_node(need, count, at, low)
         return self._take_there(need, count, at)
 
     def _take_growing(self, need: Need, count: int, at: int) -> bool:
@@ -185,6 +190,22 @@ class Room:
         need.held[at] = (self._stamps[at], slots)
         return True
 
+    def take_singles(self, need: Need, places: Sequence[int]) -> None:
+        """Put one pod in each of these clusters, some of them several times; each has the room."""
+        if not places:
+            return
+        ats = np.array(places)
+        one_node = self.layout.sizes[ats] == 1
+        lone = ats if one_node.all() else ats[one_node]
+        nodes = self.layout.starts[lone]
+        for row, amount in need.pairs:
+            np.subtract.at(self.free[row], nodes, amount)
+            np.subtract.at(self.left[row], lone, amount)
+        self.touched.extend(lone.tolist())
+        if lone is not ats:
+            for at, number in Counter(ats[~one_node].tolist()).items():
+                self._take_there(need, number, at)
+
     def take_all(self, needs: Sequence[tuple[Need, int]], at: int) -> bool:
         """Put pods of several kinds in cluster `at`, in order: all of them or none."""
         low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
@@ -216,7 +237,7 @@ class Room:
 
     @contextmanager
     def trial(self, at: int) -> Iterator[None]:
-        """What if? Whatever is changed of cluster `at` meanwhile is undone at the end."""
+        """What if? Changes of cluster `at` inside the block are undone at its end."""
         low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
         free, left = self.free[:, low:high].copy(), self.left[:, at].copy()
         growth = None if self.growth is None else self.growth.mark(at)
@@ -264,7 +285,7 @@ class Room:
         self.touched.append(at)
 
     def give_back(self, need: Need, count: int, at: int) -> None:
-        """What if `count` pods left cluster `at`? Reports name no nodes: the fullest that may hold them."""
+        """What if `count` pods left cluster `at`, from nodes unknown? The fullest that may hold them."""
         low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
         used = self.layout.allocatable(at) - self.free[:, low:high]
         slots = np.full(high - low, count, dtype=np.int64)
@@ -289,16 +310,53 @@ class Room:
             self.left[row, at] += amount * count
         self._stamps[at] = next(self._stamp)
 
+    def unpromise(self, need: Need, count: int, at: int) -> None:
+        """What if `count` pods never came that cluster `at` was promised?
+
+        `take` had put each pod on the node with most slots left: it is released there.
+        """
+        low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
+        used = self.layout.allocatable(at) - self.free[:, low:high]
+        taken = np.full(high - low, count, dtype=np.int64)
+        for row, amount in need.pairs:
+            np.minimum(taken, used[row] // amount, out=taken)
+        slots = self._slots(need, low, high)
+        if need.nodes is not None:
+            taken[~need.nodes[low:high]] = 0
+        for _ in range(count if high > low else 0):
+            node = int(np.where(taken > 0, slots, -1).argmax())
+            if taken[node] < 1:
+                break
+            taken[node] -= 1
+            slots[node] += 1
+            for row, amount in need.pairs:
+                self.free[row, low + node] += amount
+        for row, amount in need.pairs:
+            self.left[row, at] += amount * count
+        self._stamps[at] = next(self._stamp)
+
+    def give_back_on(self, need: Need, places: Sequence[tuple[int, int]], at: int) -> None:
+        """What if pods left cluster `at`? `places`: numbers of its nodes, each with how many leave there."""
+        low, high = self.layout.bounds[at], self.layout.bounds[at + 1]
+        for node, count in places:
+            if not 0 <= node < high - low:
+                continue  # it has no such node; the next is another cluster's
+            for row, amount in need.pairs:
+                self.free[row, low + node] += amount * count
+                self.left[row, at] += amount * count
+        self._stamps[at] = next(self._stamp)
+
     def _take_one_node(self, need: Need, count: int, at: int, node: int) -> bool:
         if need.nodes is not None and not need.nodes[node]:
             return False
         free, left = self._free, self._left
-        for row, amount in need.pairs:
-            if free[row, node] < amount * count:
+        asked = need.pairs if count == 1 else [(row, a * count) for row, a in need.pairs]
+        for row, amount in asked:
+            if free[row, node] < amount:
                 return False
-        for row, amount in need.pairs:
-            free[row, node] -= amount * count
-            left[row, at] -= amount * count
+        for row, amount in asked:
+            free[row, node] -= amount
+            left[row, at] -= amount
         self.touched.append(at)
         return True
 
@@ -320,7 +378,7 @@ class Room:
 
 
 def _spread(slots: IntArray, count: int) -> IntArray:
-    """How many of `count` pods each node gets if each pod goes to the node with most slots left."""
+    """The number of `count` pods for each node if each pod goes to the node with most slots left."""
     low, high = (
         0,
         int(slots.max()),

@@ -4,13 +4,14 @@ A layout stays the same while only amounts change. Clusters stand in descending 
 first of equals is the larger name, as in KubeFleet.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from hub.domain import selectors
+from hub.domain.devices import is_device
 from hub.domain.fleet.clusters import BoolArray, Cluster, FloatArray, GrowingPool, IntArray, Pool
 from hub.domain.fleet.scale_up import MANY, PODS, Sites
 from hub.domain.selectors import Taint
@@ -20,7 +21,7 @@ __all__ = ["MANY", "PODS", "Layout", "Need", "NodeAsk"]
 
 
 class NodeAsk(NamedTuple):
-    """Which nodes pods may use: what they select, what they tolerate, what their flavors add."""
+    """The nodes that pods may use: by their selectors, their tolerations and their flavors."""
 
     labels: tuple[tuple[str, str], ...] = ()
     terms: tuple[tuple[NodeTerm, ...], ...] = ()  # each must match: ANDed lists of ORed terms
@@ -43,7 +44,7 @@ class NodeAsk(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Need:
-    """What one pod takes, in the layout's terms. `nodes` None: every node will do."""
+    """The request of one pod, in the layout's terms. `nodes` None: every node will do."""
 
     rows: tuple[int, ...]
     amounts: tuple[int, ...]
@@ -70,12 +71,13 @@ class Layout:
         sizes = [sum(len(p.nodes) for p in c.pools) for c in ordered]
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.bounds: list[int] = self.starts.tolist()
+        self.sizes: IntArray = np.diff(self.starts)  # how many nodes each cluster has
         names = {r for c in ordered for p in c.pools for r in p.resources}
         names.update(r for c in ordered for p in c.growing for r in p.shape)
         names.update(r for c in ordered for r in c.free)  # of one whose nodes are not told
         self.resources: tuple[str, ...] = tuple(sorted(names | {PODS}))
         self.row: dict[str, int] = {r: i for i, r in enumerate(self.resources)}
-        self._occupied = np.flatnonzero(np.diff(self.starts))
+        self._occupied = np.flatnonzero(self.sizes)
         self._occupied_starts = self.starts[self._occupied]
         self._masks: dict[NodeAsk, BoolArray | None] = {}
         self.growing: tuple[tuple[GrowingPool, ...], ...] = tuple(c.growing for c in ordered)
@@ -84,6 +86,7 @@ class Layout:
         self._allocatable: dict[int, IntArray] = {}
         self._all_devices: BoolArray | None = None
         self._full: IntArray | None = None
+        self._numbers: dict[int, dict[str, int]] = {}
 
     @property
     def nodes(self) -> int:
@@ -112,6 +115,33 @@ class Layout:
             nodes=self._mask(ask),
             missing=tuple(sorted(n for n in asked if n not in self.row)),
             sites=self._site_mask(ask) if ask.growing and self.sites is not None else None,
+        )
+
+    def numbers(self, at: int) -> Mapping[str, int]:
+        """The nodes of cluster `at` by name, each with its place among them."""
+        if at not in self._numbers:
+            names = (name for pool in self.pools[at] for name in pool.nodes)
+            self._numbers[at] = {name: number for number, name in enumerate(names)}
+        return self._numbers[at]
+
+    def only(
+        self, need: Need, at: int, names: Iterable[str], *, coming: bool = False
+    ) -> Need | None:
+        """The same need on these nodes of cluster `at` alone; None where none of them will do.
+
+        `coming`: beside these also on nodes that are still to come, where it may use any: they have no names.
+        """
+        low, numbers = self.bounds[at], self.numbers(at)
+        there = [low + numbers[name] for name in names if name in numbers]
+        mask = np.zeros(self.nodes, dtype=np.bool_)
+        mask[there] = True
+        if need.nodes is not None:
+            mask &= need.nodes
+        sites = need.sites if coming and there else None
+        return (
+            replace(need, nodes=mask, sites=sites, held={})
+            if mask.any() or sites is not None
+            else None
         )
 
     def _site_mask(self, ask: NodeAsk) -> BoolArray:
@@ -160,7 +190,7 @@ class Layout:
 
     @property
     def all_devices(self) -> BoolArray:
-        """Per cluster: has it nodes, and each of them a device (a resource with a `/` in its name)?"""
+        """Per cluster: has it nodes, and each of them a device?"""
         if self._all_devices is None:
             found = [_all_have_devices(pools) for pools in self.pools]
             self._all_devices = np.array(found, dtype=np.bool_)
@@ -190,16 +220,27 @@ class Layout:
         return result
 
     def least_of_nodes(self, amounts: FloatArray) -> FloatArray:
-        """Per cluster: the least over its nodes, infinite where it has none. `amounts` is per node."""
+        """Per cluster: the least over its nodes, infinite without nodes. `amounts` is per node."""
         result = np.full(len(self.names), np.inf)
         if len(self._occupied):
             result[self._occupied] = np.minimum.reduceat(amounts, self._occupied_starts)
         return result
 
 
-def is_device(resource: str) -> bool:
-    """Whether a resource is one that only some nodes have, by its name: `nvidia.com/gpu`."""
-    return "/" in resource
+def same_pods(some: Sequence[tuple[Need, int]], others: Sequence[tuple[Need, int]]) -> bool:
+    """As many pods, which ask for the same on the same nodes, whichever reports they rely on?"""
+    return len(some) == len(others) and all(
+        count == other_count and _same(need, other)
+        for (need, count), (other, other_count) in zip(some, others, strict=True)
+    )
+
+
+def _same(one: Need, other: Need) -> bool:
+    if (one.pairs, one.missing) != (other.pairs, other.missing):
+        return False
+    if one.nodes is None or other.nodes is None:
+        return one.nodes is other.nodes
+    return bool((one.nodes == other.nodes).all())
 
 
 def _all_have_devices(pools: Sequence[Pool]) -> bool:

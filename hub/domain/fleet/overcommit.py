@@ -1,7 +1,7 @@
 """Is there still room for workloads whose cluster is tentative? Asked of a cluster's latest report.
 
-A reservation's room is promised like any other, so that nobody else is offered it; but nodes may go,
-and pods of others may come. Who holds a reservation gives way to who is placed.
+A reservation's room is promised like any other, so it is not offered again; but nodes may disappear, and
+pods of others may appear. A reservation gives way to a placed workload.
 """
 
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from hub.domain.fleet.promises import Members, Promise
 
 
 def squeezed_out(members: Members, cluster: str, reserved: Collection[str]) -> list[str]:
-    """Which of `reserved` (uids, earliest first) `cluster` can no longer hold beside what it is promised.
+    """The uids of `reserved` (earliest first) that `cluster` can no longer hold beside its promises.
 
     `members` is up to date with the reports (`Members.refresh`).
     """

@@ -3,9 +3,13 @@
 For every work that a cluster may hold, max(0, min(parallelism, completions - succeeded) - bound) pods
 are on their way, where bound and succeeded are those of the very report whose free room is counted
 (docs/explain/placement.md). `Members` keeps clusters, promises and the room that is left in step.
+
+Of a work that others left room for, the pods on their way take it on the nodes where it was left, before
+any other promise is laid out: until they are bound, or for `KEPT_FOR` (rule 26 of exactly-once.md).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -13,13 +17,19 @@ from hub.domain.fleet.clusters import BoundPods, Cluster
 from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
 from shared.resources import Resources
 
+KEPT_FOR: Final = 5 * 60 * 1_000_000  # microseconds, from its placement on
 Bound = Mapping[tuple[str, int], BoundPods]  # of a report: by uid and epoch
 
 
 class Promise:
-    """One work on a cluster. `pods`: what one pod takes and where, with the most at one time."""
+    """One work on a cluster. `pods`: what one pod takes and where, with the most at one time.
 
-    __slots__ = ("cluster", "completions", "epoch", "outstanding", "pod_sets", "succeeded", "uid")
+    `nodes`: names of the nodes on which room is kept for it, until `until` (microseconds since the epoch).
+    """
+
+    __slots__ = (
+        "cluster", "completions", "epoch", "nodes", "outstanding", "pod_sets", "succeeded", "uid", "until",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -29,6 +39,8 @@ class Promise:
         pod_sets: tuple[tuple[Resources, NodeAsk, int], ...],
         completions: int | None,
         succeeded: int,
+        nodes: Sequence[str] = (),
+        until: int = 0,
     ) -> None:
         self.uid = uid
         self.epoch = epoch
@@ -37,17 +49,20 @@ class Promise:
         self.completions = completions
         self.succeeded = succeeded
         self.outstanding: tuple[int, ...] = ()  # per pod set
+        self.nodes = tuple(nodes)
+        self.until = until
 
     @property
     def asks(self) -> tuple[NodeAsk, ...]:
-        """Which nodes its pods may use, per pod set."""
+        """The nodes that its pods may use, per pod set."""
         return tuple(ask for _, ask, _ in self.pod_sets)
 
     def with_succeeded(self, succeeded: int) -> "Promise":
         """The same promise after more pods have succeeded."""
         return Promise(
-            self.uid, self.epoch, self.cluster, self.pod_sets, self.completions, succeeded
-        )
+            self.uid, self.epoch, self.cluster, self.pod_sets, self.completions, succeeded,
+            self.nodes, self.until,
+        )  # fmt: skip
 
     def count(self, cluster: Cluster | None) -> tuple[int, ...]:
         """Pods on their way, per pod set, as of the cluster's last report."""
@@ -65,6 +80,10 @@ class Promise:
         return tuple(counts)
 
 
+Grew = Callable[[Mapping[str, int], Mapping[str, int]], None]
+_Extent = tuple[list[int], list[int]]  # of a cluster's best node, and left in all, by resource
+
+
 class Members:
     """The fleet as the scheduler sees it: clusters, what they are promised, and what is left."""
 
@@ -72,11 +91,13 @@ class Members:
         self.clusters: dict[str, Cluster] = {}
         self._promises: dict[str, dict[str, Promise]] = {}  # by cluster, then uid
         self._pods: dict[str, dict[tuple[Resources, NodeAsk], int]] = {}  # outstanding, by cluster
+        self._kept: dict[str, dict[str, Promise]] = {}  # those with nodes, by cluster, then uid
         self._home: dict[str, str] = {}  # uid → cluster
+        self._now = 0
         self._changed: set[str] = set()
         self._layout = Layout(())
         self.room = Room.of(self._layout, {})
-        self._stale = True  # the layout must be made anew
+        self._stale = True  # the layout must be computed again
         self._lent = False  # does a picture share the room? Then it is changed in a copy
 
     def put(self, cluster: Cluster) -> None:
@@ -97,7 +118,7 @@ class Members:
         self._changed.add(cluster.name)
 
     def declare(self, cluster: Cluster) -> None:
-        """What an administrator declared of a cluster changed, not what it reported."""
+        """An administrator's declaration of a cluster changed, not its report."""
         self.clusters[cluster.name] = cluster
 
     def drop(self, name: str) -> None:
@@ -111,15 +132,34 @@ class Members:
         if home is not None and home != promise.cluster:
             self.release(promise.uid)
         promises = self._promises.setdefault(promise.cluster, {})
+        if promise.until <= self._now:
+            promise.nodes = ()
         present = promises.get(promise.uid)
         if present is not None:
+            if present.nodes != promise.nodes:
+                self._shift(present, tuple(0 for _ in present.outstanding))
             promise.outstanding = present.outstanding
         promises[promise.uid] = promise
         self._home[promise.uid] = promise.cluster
         self._recount(promise)
 
+    def expire(self, now: int) -> None:
+        """Release nodes that were kept for long enough: their promises become like any others."""
+        self._now = now
+        over = [p for kept in self._kept.values() for p in kept.values() if p.until <= now]
+        for promise in over:
+            self.promise(promise.with_succeeded(promise.succeeded))
+
+    def kept_nodes(self) -> dict[str, tuple[str, ...]]:
+        """Names of the nodes on which room is kept for works that were placed, by cluster."""
+        return {
+            name: tuple(sorted({node for promise in kept.values() for node in promise.nodes}))
+            for name, kept in self._kept.items()
+            if kept
+        }
+
     def promised(self, uid: str) -> Promise | None:
-        """What is known of a work that a cluster may hold."""
+        """The facts about a work that a cluster may hold."""
         home = self._home.get(uid)
         return None if home is None else self._promises[home].get(uid)
 
@@ -138,6 +178,12 @@ class Members:
         before = promise.outstanding or tuple(0 for _ in counts)
         if before == counts:
             promise.outstanding = counts
+            self._keep(promise)
+            return
+        if promise.nodes:
+            promise.outstanding = counts
+            self._keep(promise)
+            self._changed.add(promise.cluster)
             return
         pods = self._pods.setdefault(promise.cluster, {})
         for (requests, ask, _), old, new in zip(promise.pod_sets, before, counts, strict=True):
@@ -150,11 +196,19 @@ class Members:
         promise.outstanding = counts
         self._changed.add(promise.cluster)
 
-    def refresh(self, grew: Callable[[Mapping[str, int], Mapping[str, int]], None]) -> bool:
+    def _keep(self, promise: Promise) -> None:
+        """Remember what is kept on nodes, as long as pods are on their way there."""
+        if promise.nodes and any(promise.outstanding):
+            self._kept.setdefault(promise.cluster, {})[promise.uid] = promise
+        elif promise.nodes:
+            self._kept.get(promise.cluster, {}).pop(promise.uid, None)
+
+    def refresh(self, grew: Grew | None) -> bool:
         """Bring the room up to date; True if members, labels or nodes changed.
 
         `grew` is told of each cluster whose best node or total grew: amounts of its best node (the
-        largest free amount of each resource on any node) and what is left in all, by resource.
+        largest free amount of each resource on any node) and what is left in all, by resource. None:
+        nobody waits for that.
         """
         if self._stale:
             self._layout = Layout(list(self.clusters.values()))
@@ -169,17 +223,21 @@ class Members:
         if changed and self._lent:
             self.room, self._lent = self.room.copy(), False
         for name in changed:
-            before = self._extent(name)
+            before = None if grew is None else self._extent(name)
             self.room.reset(self.clusters[name])
             self._keep_promises(name)
-            best, left = self._extent(name)
-            if any(b > a for a, b in zip(before[0] + before[1], best + left, strict=True)):
-                names = self._layout.resources
-                grew(dict(zip(names, best, strict=True)), dict(zip(names, left, strict=True)))
+            if grew is not None and before is not None:
+                self._tell_growth(name, before, grew)
         self._changed.clear()
         if changed:
             self.room.touched.clear()
         return False
+
+    def _tell_growth(self, name: str, before: _Extent, grew: Grew) -> None:
+        best, left = self._extent(name)
+        if any(b > a for a, b in zip(before[0] + before[1], best + left, strict=True)):
+            names = self._layout.resources
+            grew(dict(zip(names, best, strict=True)), dict(zip(names, left, strict=True)))
 
     def lend_room(self) -> Room:
         """The room as it was brought up to date last: what changes later does not show in it."""
@@ -202,6 +260,7 @@ class Members:
             layout = Layout(list(clusters.values()))
             room, anew = Room.of(layout, clusters), layout.names
         for name in anew:
+            _keep_all(room, name, self._kept_with(name, changed.get(name)))
             pods = self._pods_with(changed[name]) if name in changed else self._pods.get(name, {})
             _promise_all(room, name, pods)
         room.touched.clear()
@@ -215,7 +274,7 @@ class Members:
         pods = dict(self._pods.get(cluster.name, {}))
         for uid in differing:
             promise = promises.get(uid)
-            if promise is None:
+            if promise is None or uid in self._kept.get(cluster.name, ()):
                 continue
             counts = promise.count(cluster)
             outstanding = promise.outstanding or (0,) * len(counts)
@@ -225,10 +284,18 @@ class Members:
                 pods[requests, ask] = pods.get((requests, ask), 0) + new - old
         return {key: count for key, count in pods.items() if count > 0}
 
+    def _kept_with(self, name: str, cluster: Cluster | None = None) -> "list[_Kept]":
+        """The kept room on nodes of a cluster, if its report were this one."""
+        return [
+            (promise, promise.outstanding if cluster is None else promise.count(cluster))
+            for _, promise in sorted(self._kept.get(name, {}).items())
+        ]
+
     def _keep_promises(self, name: str) -> None:
+        _keep_all(self.room, name, self._kept_with(name))
         _promise_all(self.room, name, self._pods.get(name, {}))
 
-    def _extent(self, name: str) -> tuple[list[int], list[int]]:
+    def _extent(self, name: str) -> _Extent:
         at = self._layout.position[name]
         low, high = self._layout.bounds[at], self._layout.bounds[at + 1]
         there = self.room.free[:, low:high]
@@ -242,18 +309,42 @@ class Members:
         return best.tolist(), left.tolist()
 
     def all_promised(self) -> dict[str, dict[str, int]]:
-        """What clusters were promised and their reports do not show yet, by cluster and resource."""
+        """Promises to clusters that their reports do not show yet, by cluster and resource."""
         found: dict[str, dict[str, int]] = {}
         for name, pods in self._pods.items():
             amounts = found.setdefault(name, {})
             for (requests, _), count in pods.items():
                 for resource, amount in requests.items():
                     amounts[resource] = amounts.get(resource, 0) + amount * count
+        for name, kept in self._kept.items():
+            amounts = found.setdefault(name, {})
+            for promise in kept.values():
+                pairs = zip(promise.pod_sets, promise.outstanding, strict=True)
+                for (requests, _, _), count in pairs:
+                    for resource, amount in requests.items():
+                        amounts[resource] = amounts.get(resource, 0) + amount * count
         return found
 
     def of_cluster(self, name: str) -> Iterable[Promise]:
         """The works a cluster may hold."""
         return self._promises.get(name, {}).values()
+
+
+_Kept = tuple[Promise, tuple[int, ...]]  # with its pods on their way, per pod set
+
+
+def _keep_all(room: Room, name: str, kept: Sequence[_Kept]) -> None:
+    """Take the room of pods on their way where it was left for them; what is not free there, anywhere."""
+    at = room.layout.position[name]
+    for promise, counts in kept:
+        for (requests, ask, _), count in zip(promise.pod_sets, counts, strict=True):
+            need = room.layout.need(requests, ask)
+            there = room.layout.only(need, at, promise.nodes)
+            some = 0 if there is None else min(count, room.count_held(there, at))
+            if there is not None and some:
+                room.take(there, some, at)
+            if count > some:
+                room.promise(need, count - some, at)
 
 
 def _differing(before: Bound, after: Bound) -> set[str]:

@@ -1,7 +1,7 @@
 """Nodes that autoscaled pools may still add: room that is not there yet, beside the room that is.
 
-Only needs that say so look here (`Need.sites`), after the nodes there are, so a fleet whose pods fit
-pays nothing for it. Pods are packed: an autoscaler adds as few nodes as will do. A promise that was
+Only needs with `Need.sites` are searched here, after the existing nodes, so a fleet whose pods fit pays
+nothing for it. Pods are packed: an autoscaler adds as few nodes as will do. A promise that was
 made of such nodes is taken from real ones as soon as those are reported: counted once, either way.
 """
 
@@ -19,7 +19,7 @@ PODS: Final = "pods"
 
 
 class SiteNeed(Protocol):
-    """What one pod takes, and on which sites it may stand."""
+    """The request of one pod, and the sites that it may use."""
 
     @property
     def rows(self) -> tuple[int, ...]: ...
@@ -71,7 +71,7 @@ class Sites:
 
 
 class Growth:
-    """What is left on nodes that are not there yet. `opened`: nodes that pods were put on, by pool."""
+    """The remaining room of nodes that do not exist yet. `opened`: nodes that pods were put on, by pool."""
 
     __slots__ = ("free", "opened", "sites")
 
@@ -94,7 +94,7 @@ class Growth:
         return self.free[:, self.sites.bounds[at] : self.sites.bounds[at + 1]]
 
     def mark(self, at: int) -> tuple[IntArray, dict[str, int]]:
-        """What `go_back` needs to undo whatever is taken of cluster `at` from now on."""
+        """The state with which `go_back` undoes later charges of cluster `at`."""
         return self.nodes_of(at).copy(), dict(self.opened)
 
     def go_back(self, at: int, mark: tuple[IntArray, dict[str, int]]) -> None:
@@ -111,7 +111,7 @@ class Growth:
         return self.sites.sum_of(self._slots(need, 0, self.sites.bounds[-1]))
 
     def count(self, need: SiteNeed, at: int) -> int:
-        """How many such pods the sites of cluster `at` can hold."""
+        """The number of such pods that the sites of cluster `at` can hold."""
         return int(self._slots(need, self.sites.bounds[at], self.sites.bounds[at + 1]).sum())
 
     def take(self, need: SiteNeed, count: int, at: int) -> int:

@@ -19,7 +19,7 @@ class WithdrawalBudget:
         self._at: dt.datetime | None = None
 
     def left(self, now: dt.datetime) -> int | None:
-        """Most jobs that may be asked back now; None: no limit."""
+        """The maximum number of jobs that may be asked back now; None: no limit."""
         if not self._per_minute:
             return None
         if self._at is not None:
@@ -30,9 +30,9 @@ class WithdrawalBudget:
         return int(self._left)
 
     def spend(self, count: int) -> None:
-        """Count jobs before the hub asks them back: they stay counted where nobody knows whether it did."""
+        """Count jobs before the hub asks them back: they stay counted if the outcome is unknown."""
         self._left -= count
 
     def give_back(self, count: int) -> None:
-        """Of what was counted, so many were not asked back."""
+        """Subtract counted jobs that were not asked back."""
         self._left += count

@@ -1,1 +1,1 @@
-"""Which cluster: filters, scores, picks, and why the others were not taken."""
+"""Choice of a cluster: filters, scores, picks, and the reasons for rejecting the others."""

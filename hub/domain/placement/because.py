@@ -4,7 +4,7 @@ from hub.domain.plan import Score, TermScore
 
 
 def chosen(score: Score) -> str:
-    """Why this cluster."""
+    """The reason for this cluster."""
     if score.running is None:
         return (
             f'Successfully scheduled resources for placement in "{score.cluster}" '
@@ -14,7 +14,7 @@ def chosen(score: Score) -> str:
 
 
 def not_chosen(score: Score, best: Score) -> str:
-    """Why not this one but `best`, in whose favour the decision fell."""
+    """The reason why `best` was picked and not this cluster."""
     if score.running is None:
         why = f'Cluster "{score.cluster}" was not picked: '
         if _tied(score, best):
@@ -31,7 +31,7 @@ def tie(score: int, winner: str, by: str) -> str:
 
 
 def by_name() -> str:
-    """How KubeFleet breaks ties."""
+    """KubeFleet's rule for ties."""
     return "the larger name"
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from hub.domain.fleet.clusters import BoolArray, Cluster
 from hub.domain.fleet.free_capacity import NodeAsk, Room
-from hub.domain.fleet.scale_up import Growth
 from hub.domain.placement import near_misses
 from hub.domain.placement.fitting import CLOSED, Fitting
 from hub.domain.placement.framework import Filter, Sieved, held_back, sieve
-from hub.domain.placement.never_fits import could_ever_hold
+from hub.domain.placement.never_fits import IdleFleet, Never, could_ever_hold, names_nobody
+from hub.domain.placement.picking.picker import ClusterPicker, PreferringPicker
 from hub.domain.placement.plugins.availability_guard import AvailabilityGuard, by_availability
 from hub.domain.placement.plugins.consent import is_awaiting
 from hub.domain.placement.scoring.backlog import Backlog
@@ -26,116 +26,32 @@ from hub.domain.placement.scoring.levels import Levels
 from hub.domain.placement.scoring.pace import NO_STARTS, Starts
 from hub.domain.placement.scoring.preferences import Ranking
 from hub.domain.placement.scoring.ties import Tied
-from hub.domain.plan import Miss, Reason, Rejection, Score, Verdict
+from hub.domain.plan import (
+    Miss,
+    Reason,
+    Refusal,
+    Rejection,
+    Score,
+    Verdict,
+    aside_from_quota,
+)
 from hub.domain.workloads.demand import REFUSED, Constraints, Demand
 from hub.domain.workloads.placement_policy import Preferred
+from shared.resources import PodSet
 
 # Others that a decision lists: a placement's status shows many, a queue's own in a small fleet all;
 # in a large fleet the runner-up tells enough and costs next to nothing.
 _OF_PLACEMENT: Final = 19
 _OF_SMALL_FLEET: Final = 7
 _NO_ROOM_LISTED: Final = 20
+_MOST_NEVER: Final = (
+    256  # classes of a cycle that the search checks for members that could ever hold them
+)
 OVERLOADED: Final = "ClusterOverloaded"  # its create window is full
-# A score in room that is not there yet: below what the same preferences give in real room.
-BELOW_REAL_ROOM: Final = 20_000
-
-
-class Choice(NamedTuple):
-    """The cluster whose room was taken, and how it and the best others stood."""
-
-    cluster: str
-    scores: tuple[Score, ...]
-    rejected: tuple[Verdict, ...]
-    others: int
-
-
-NOWHERE: Final = Choice("", (), (), 0)
-
-
-class Anywhere:
-    """Where workloads go that ask for quota alone: they need no room, so there always is some."""
-
-    def place(self, uid: str) -> Choice:
-        """No room is taken."""
-        return NOWHERE
-
-
-class ClusterPicker:
-    """Equal workloads looking for clusters: their ranking, their fitting, and who may not."""
-
-    __slots__ = ("_backlog", "_fitting", "_growth", "_listed", "_names", "_ranking", "_rejected")
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        ranking: Ranking | Balance,
-        fitting: Fitting,
-        rejected: tuple[Verdict, ...],
-        listed: int,
-        backlog: Backlog,
-        growth: Growth | None = None,
-    ) -> None:
-        """`growth` is given where nodes that are not there yet count too."""
-        self._backlog = backlog
-        self._growth = growth
-        self._names = names
-        self._ranking = ranking
-        self._fitting = fitting
-        self._rejected = rejected
-        self._listed = listed  # how many others a decision shows
-
-    def place(self, uid: str) -> Choice | None:
-        """Take room for `uid` in the best cluster; None, with nothing taken, where none can hold it."""
-        ranking, fitting = self._ranking, self._fitting
-        if self._growth is not None:
-            self._growth.opened.clear()
-        at = fitting.place(ranking.refresh(), ranking.settle, uid)
-        if at is None:
-            return None
-        chosen = ranking.listed(at)
-        self._backlog.add(at)
-        shown: list[Score] = []
-        if self._listed == 1 and fitting.count > 1:
-            shown = [ranking.listed(fitting.runner_up(at))]
-        elif fitting.count > 1:
-            few = min(fitting.count, self._listed + 1)
-            order = np.argsort(-fitting.competing, kind="stable")[:few]
-            shown = [ranking.listed(a) for a in order.tolist() if a != at][: self._listed]
-        others = fitting.count - 1 - len(shown)
-        scores = (chosen, *shown)
-        if self._growth is not None:
-            below = [s._replace(score=s.score - BELOW_REAL_ROOM) for s in shown]
-            scores = (in_new_nodes(chosen, self._growth.opened), *below)
-        return Choice(self._names[at], scores, self._rejected, others)
-
-
-def in_new_nodes(score: Score, opened: Mapping[str, int]) -> Score:
-    """How a cluster stands where pools must add nodes first: below real room."""
-    if not opened:
-        return score
-    return score._replace(
-        score=score.score - BELOW_REAL_ROOM, new_nodes=tuple(sorted(opened.items()))
-    )
-
-
-class PreferringPicker:
-    """Takes room where `first` finds any, else where `otherwise` does."""
-
-    __slots__ = ("_first", "_otherwise")
-
-    def __init__(self, first: ClusterPicker, otherwise: ClusterPicker) -> None:
-        self._first, self._otherwise = first, otherwise
-
-    def place(self, uid: str) -> Choice | None:
-        """Take room for `uid`; None, with nothing taken, where no cluster can hold it."""
-        return self._first.place(uid) or self._otherwise.place(uid)
-
-
-Picker = ClusterPicker | PreferringPicker | Anywhere
 
 
 class NoChoice(NamedTuple):
-    """Why no cluster holds a demand."""
+    """The reason why no cluster holds a demand."""
 
     reason: Reason
     message: str
@@ -145,7 +61,7 @@ class NoChoice(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """How every cluster stands: `scores` of those that could hold it, the one it would go to first."""
+    """The state of every cluster: `scores` of those that could hold it, the one it would go to first."""
 
     scores: tuple[Score, ...]
     refused: tuple[Verdict, ...]
@@ -162,7 +78,7 @@ class ClusterSearch:
         now: dt.datetime,
         starts: Mapping[str, Starts] = NO_STARTS,
     ) -> None:
-        self._clusters = clusters
+        self.clusters = self._clusters = clusters
         self._backlog = Backlog(room.layout.names, starts)
         self._levels = Levels(room, clusters)
         self._room = room
@@ -174,19 +90,21 @@ class ClusterSearch:
         self._terms: dict[tuple[Preferred, ...], Terms] = {}
         self._balances: dict[tuple[str, tuple[Preferred, ...], tuple[NodeAsk, ...]], Balance] = {}
         self._fittings: dict[tuple[str, Constraints, tuple[NodeAsk, ...]], Fitting] = {}
+        self._idle: IdleFleet | None = None
+        self._never: dict[tuple[str, Constraints], Never | None] = {}
 
     def can_hold(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> bool:
         """May any cluster still hold all pod sets, asked for so?"""
         return self._fitting(_anyhow(demand), asks).any()
 
     def holds(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> bool:
-        """Can some cluster hold all pod sets, for certain? What `can_hold` says may be out of date."""
+        """Can some cluster hold all pod sets, for certain? The result of `can_hold` may be out of date."""
         return self._fitting(_anyhow(demand), asks).surely()
 
     def picker(
         self, demand: Demand, asks: tuple[NodeAsk, ...]
     ) -> ClusterPicker | PreferringPicker:
-        """What places workloads of this demand under these flavors."""
+        """The picker that places workloads of this demand under these flavors."""
         if not demand.constraints.avoided:
             return self._picker(demand, asks)
         return PreferringPicker(self._picker(demand, asks), self._picker(_anyhow(demand), asks))
@@ -215,7 +133,7 @@ class ClusterSearch:
         return self._sieve(_anyhow(demand))[1]
 
     def standing(self, demand: Demand, asks: tuple[NodeAsk, ...], at: int) -> Score:
-        """How cluster `at` stands for a demand."""
+        """The state of cluster `at` for a demand."""
         demand = _anyhow(demand)
         ranking = self._ranking(demand, asks)
         ranking.refresh()
@@ -236,7 +154,7 @@ class ClusterSearch:
         return ranking.settle(competing, at, uid, Tied())
 
     def explain(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> NoChoice:
-        """Why no cluster holds it, and which came nearest."""
+        """The reason why no cluster holds it, and the nearest misses."""
         demand = _anyhow(demand)
         sieved, allowed = self._sieve(demand)
         asked = self._asked(demand, asks)
@@ -247,7 +165,7 @@ class ClusterSearch:
             message = "the fleet has no cluster"
         elif not sieved.passed:
             few = near_misses.decisive(asked, sieved.rejected, self._clusters)
-            told_of = near_misses.told(few)
+            told_of = names_nobody(demand.constraints, self._clusters) or near_misses.told(few)
             message = f"none of {len(self._clusters)} clusters may take it: {told_of}"
         else:
             allowed_clusters = {n: self._clusters[n] for n in sieved.passed}
@@ -262,6 +180,32 @@ class ClusterSearch:
             message = "; ".join(filter(None, (first, lacking, near))) or "no cluster has the room"
         return NoChoice(reason, message, told, nearest, sieved.again_at)
 
+    def decisive(
+        self, refusal: Refusal, demand: Demand, ask: Callable[[PodSet], NodeAsk]
+    ) -> Refusal:
+        """The refusal of one that lacks quota; of one that no member could ever hold, that comes first.
+
+        `ask`: what its pods ask under any flavor.
+        """
+        short = refusal.shortages
+        if not short or any(each.is_beyond for each in short) or demand.quota_only:
+            return refusal
+        never = self._never_held(demand, ask)
+        return refusal if never is None else aside_from_quota(refusal, never.reason, never.why)
+
+    def _never_held(self, demand: Demand, ask: Callable[[PodSet], NodeAsk]) -> Never | None:
+        """Return the reason that no member could ever hold it; None for classes beyond `_MOST_NEVER`."""
+        key = demand.shape, demand.constraints
+        if key not in self._never and len(self._never) < _MOST_NEVER:
+            layout = self._room.layout
+            if self._idle is None:
+                known = {n: c for n, c in self._clusters.items() if n in layout.position}
+                self._idle = IdleFleet(known, layout)
+            grows = layout.sites is not None
+            asks = [ask(p)._replace(growing=grows) for p in demand.pod_sets]
+            self._never[key] = self._idle.never(demand.pod_sets, asks, demand.constraints)
+        return self._never.get(key)
+
     def _unreported(self, demand: Demand, sieved: Sieved) -> str:
         """Name a cluster that could hold it, and of which a report is still to come; "" for none."""
         open_ = [v for v in sieved.rejected if is_awaiting(v.rejection)]
@@ -272,7 +216,7 @@ class ClusterSearch:
         return next(told, "")
 
     def survey(self, demand: Demand, asks: tuple[NodeAsk, ...], uid: str) -> Survey:
-        """How every cluster stands for job `uid` now; takes nothing."""
+        """The state of every cluster for job `uid` now; takes no room."""
         given, demand = demand, _anyhow(demand)
         sieved, allowed = self._sieve(demand)
         asked, room = self._asked(demand, asks), self._room.copy()
@@ -298,11 +242,11 @@ class ClusterSearch:
         return [(pod_set, ask, need(pod_set.requests, ask)) for pod_set, ask in pairs]
 
     def notes(self) -> tuple[str, ...]:
-        """What could not be read and counted as missing."""
+        """Unreadable values that count as missing."""
         return tuple(dict.fromkeys(n for r in self._rankings.values() for n in r.notes))
 
     def _ranking(self, demand: Demand, asks: tuple[NodeAsk, ...]) -> Ranking | Balance:
-        """KubeFleet's arithmetic where sorters are named, and where the hub is told to use no other.
+        """KubeFleet's arithmetic if sorters are named, or if the settings allow no other.
 
         Then its ranges are over all clusters, as in KubeFleet; else over those that may be picked.
         """
@@ -370,7 +314,7 @@ class ClusterSearch:
         return self._measured
 
     def _guard(self, constraints: Constraints) -> Callable[[int], bool] | None:
-        """Condition on a cluster before each placement; None: there is none."""
+        """Condition on a cluster before each placement; None if there is no such cluster."""
         names, windows = self._room.layout.names, self._backlog.windows
 
         def is_open(at: int) -> bool:

@@ -1,6 +1,6 @@
-"""Which clusters KubeFleet's scheduler takes for eligible (pkg/scheduler/clustereligibilitychecker). Pure.
+"""Cluster eligibility as in KubeFleet's scheduler (pkg/scheduler/clustereligibilitychecker). Pure.
 
-What its member agent told last decides, whatever runs there already.
+The last report of its agent decides, whatever already runs there.
 """
 
 import datetime as dt
@@ -25,7 +25,7 @@ class AgentState:
 
 
 def ineligible(state: AgentState, now: dt.datetime) -> str:
-    """Why the scheduler picks no such cluster now, in words; "" where it may."""
+    """The message why the scheduler picks no such cluster now; "" if it may."""
     if state.has_left:
         return HAS_LEFT
     if not state.is_told:
@@ -36,10 +36,10 @@ def ineligible(state: AgentState, now: dt.datetime) -> str:
     if not state.joined:
         return "its agent has not joined yet: see its log there"
     if state.healthy is None:
-        return "its health is not known yet: its agent has to tell it once"
+        return "its health is not known yet: its agent must report it once"
     since = state.healthy_since
     if not state.healthy and (since is None or now - since > HEALTH_TIMEOUT):
-        return f"it has been unhealthy {_for(now, since)}: see to its API server"
+        return f"it has been unhealthy {_for(now, since)}: check its API server"
     return ""
 
 

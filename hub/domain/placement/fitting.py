@@ -1,7 +1,7 @@
 """Clusters that can still hold all pod sets of a demand, and taking room in the best of them.
 
-Within a cycle room only shrinks, so a cluster once closed stays closed, and an open one is looked at
-again only when it would be picked: after a placement nothing but the touched cluster is recomputed.
+Within a cycle room only shrinks, so a closed cluster stays closed, and an open one is checked again only
+when it would be picked: after a placement only the touched cluster is recomputed.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from hub.domain.fleet.clusters import BoolArray
+from hub.domain.fleet.clusters import BoolArray, IntArray
 from hub.domain.fleet.free_capacity import Need, Room
 from hub.domain.placement.scoring.ties import Keys, Tied
 
 CLOSED: Final = -(1 << 62)  # below whatever competes
-# Up to so many nodes, finding all that have closed costs about as much as finding one.
+# Up to this number of nodes, to find all closed ones costs about as much as to find one.
 _FEW_NODES: Final = 20_000
 
 PodSetNeed = tuple[Need, int]  # one pod's need, and how many pods
@@ -34,7 +34,7 @@ class Fitting:
     ) -> None:
         self._room = room
         self._needs = tuple(needs)
-        self._holds = holds  # what must still hold of a cluster besides its room
+        self._holds = holds  # conditions on a cluster besides its room
         self._orders = orders_of(self._needs)
         self.open: BoolArray = allowed.copy()
         self.count = 0  # of open clusters
@@ -70,9 +70,28 @@ class Fitting:
             at = settle(competing, self._first, uid, self._tied)
             if self._take(at, self._room):
                 return at
-            self.open[at] = False
-            self._narrow()
+            self.close(at)
         return None
+
+    @property
+    def guarded(self) -> bool:
+        """Must anything but room hold of a cluster before each placement?"""
+        return self._holds is not None
+
+    def close(self, at: int) -> None:
+        """Cluster `at` has no room; nor may others have any more."""
+        self.open[at] = False
+        self._narrow()
+
+    def pods_held(self) -> IntArray:
+        """Per cluster: how many pods of the one pod set there is room for."""
+        ((need, _),) = self._needs
+        return self._room.pods_held(need)
+
+    def take_singles(self, places: Sequence[int]) -> None:
+        """Take room for one pod of the one pod set in each of `places`, where there is room."""
+        ((need, _),) = self._needs
+        self._room.take_singles(need, places)
 
     def runner_up(self, at: int) -> int:
         """The best of the others that competed with `at`, which took the job; there is one."""

@@ -1,4 +1,4 @@
-"""What a placement rule is: a filter says why a cluster may not, a preference says how good it is.
+"""Interfaces of placement rules: a filter rejects a cluster with a reason, a preference scores it.
 
 Filters look at one cluster; their verdicts depend on constraints alone, so equal constraints are
 sieved once per cycle. Room on nodes is not a filter but an array (`hub.domain.fleet.free_capacity`): it
@@ -46,7 +46,7 @@ def sieve(
     clusters: Iterable[Cluster] | Mapping[str, Cluster],
     now: dt.datetime,
 ) -> Sieved:
-    """Which clusters pass all filters, in order; the others with their first rejection."""
+    """The clusters that pass all filters, in order; the others with their first rejection."""
     listed = clusters.values() if isinstance(clusters, Mapping) else clusters
     passed: set[str] = set()
     rejected: list[Verdict] = []
@@ -69,7 +69,7 @@ def sieve(
 def held_back(sieved: Sieved, could_hold: Container[str]) -> Sieved:
     """Keep a workload from all clusters while those are awaited that could hold it were they empty.
 
-    No other filter rejects an awaited cluster: the one that awaits reports is asked last.
+    No other filter rejects an awaited cluster: the filter that awaits reports runs last.
     """
     held = [v for v in sieved.awaited if v.cluster in could_hold]
     if not held or not sieved.passed:

@@ -1,4 +1,4 @@
-"""Why no cluster holds a demand, in numbers: a verdict per cluster, and the one that came nearest.
+"""Near misses of a demand, in numbers: a verdict per cluster, and the nearest one.
 
 Worked out only when a demand is parked: never on the way of one that fits.
 """
@@ -28,7 +28,9 @@ def verdicts(
     clusters: Mapping[str, Cluster],
     limit: int = VERDICTS,
 ) -> tuple[tuple[Verdict, ...], Miss | None]:
-    """Why the `closed` clusters have no room, nearest first, at most `limit`; and the nearest miss."""
+    """Reasons of the `closed` clusters, nearest first, at most `limit`; and the nearest miss."""
+    if not closed.any():
+        return (), None
     distances, failing = _distances(room, asked, closed)
     order = np.argsort(distances, kind="stable")
     order = order[closed[order]][
@@ -86,7 +88,7 @@ def _distances(
 
 
 def _miss(room: Room, asked: Asked, at: int) -> Miss:
-    """What one pod lacks on the best node of a cluster, or how many pods there is room for."""
+    """The shortage of one pod on the best node of a cluster, or the number of pods that fit."""
     pod_set, _, need = asked
     name = room.layout.names[at]
     low, high = room.layout.bounds[at], room.layout.bounds[at + 1]
@@ -116,12 +118,12 @@ def _no_room(cluster: Cluster, asked: Sequence[Asked], miss: Miss | None) -> Rej
 
 
 def _no_nodes(cluster: Cluster, pod_set: PodSet, ask: NodeAsk) -> Rejection | None:
-    """Why no node of the cluster is for such pods; None where some are."""
+    """The reason why no node of the cluster suits such pods; None where some are."""
     if cluster.pools_revision < ask.revision:
         return Rejection(
             "Fits",
             "AwaitingReport",
-            "its agent has not yet reported nodes by the labels asked for",
+            "its agent has not yet reported nodes by the requested labels",
         )
     if any(ask.admits(pool) for pool in cluster.pools if pool.nodes):
         return None
@@ -143,9 +145,9 @@ def describe(ask: NodeAsk) -> str:
 def lacking_everywhere(
     asked: Sequence[Asked], clusters: Mapping[str, Cluster], *, all_members: bool
 ) -> str:
-    """What no member has at all, however empty it were; "" where some member's nodes would do.
+    """The requirement that no member could meet even if empty; "" if some member's nodes could.
 
-    Nothing is said of nodes that agents have still to report. `all_members`: `clusters` are the whole
+    It ignores nodes that agents have not reported yet. `all_members`: `clusters` are the whole
     fleet, and not only those that may take it.
     """
     member = "member" if all_members else "member that may take it"
@@ -153,7 +155,7 @@ def lacking_everywhere(
         if need.missing:
             return f"no {member} has {', '.join(need.missing)}"
         if any(c.pools_revision < ask.revision for c in clusters.values()):
-            return "not all members have reported their nodes by the labels asked for yet"
+            return "not all members have reported their nodes by the requested labels yet"
         anyone = ask._replace(tolerations=_ANYTHING)
         there = [p for c in clusters.values() for p in c.pools if p.nodes]
         coming = [p for c in clusters.values() for p in c.growing]

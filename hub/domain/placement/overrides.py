@@ -1,4 +1,4 @@
-"""Which stored overrides name what a placement selects, as in KubeFleet. Pure.
+"""Stored overrides that name an object of a placement, as in KubeFleet. Pure.
 
 Their cluster selectors are not read here: `hub.domain.rollout.overriding` does.
 """

@@ -1,8 +1,8 @@
 """Clusters for an object that is not a Job: all, the best N, or those named, with scores and reasons.
 
-Whoever is chosen stays chosen: labels, taints and health never unseat a cluster (save by terms that are
-to hold during execution too), and scores are frozen at the pick, as in KubeFleet. Clusters bound under an
-older policy compete anew, with a bonus.
+Picks are sticky: labels, taints and health never unseat a cluster (except by terms that hold during
+execution too), and scores are frozen at the pick, as in KubeFleet. Clusters bound under an
+older policy compete again, with a bonus.
 """
 
 import datetime as dt
@@ -133,7 +133,9 @@ class _Picker:
         self._now = now
         self._obsolete = frozenset(obsolete)
         self._unbound = frozenset(unbound)
-        self._constraints = Constraints(kind=kind, policy=policy, tolerations=policy.tolerations)
+        self._constraints = Constraints(
+            kind=kind, is_job=False, policy=policy, tolerations=policy.tolerations
+        )
         self._filters = filters
         self._kept = {n: s for n, s in chosen.items() if self._stays(n)}
         self._rejections: dict[str, str] = {}
@@ -145,10 +147,10 @@ class _Picker:
         self._order: list[str] = []  # of picks
         self._notes: tuple[str, ...] = ()
         self._unknown: list[str] = []  # names that no cluster of the fleet has
-        self._settled = ""  # why nobody competes
+        self._settled = ""  # why no cluster competes
 
     def _stays(self, name: str) -> bool:
-        """Chosen clusters stay while they are in the fleet, and satisfy what has to hold for good."""
+        """Picked clusters stay while they are in the fleet and satisfy the permanent terms."""
         cluster = self._clusters.get(name)
         return cluster is not None and satisfies(self._policy.enduring, cluster)
 
@@ -294,7 +296,7 @@ class _Picker:
         return Decision(name, False, affinity, topology, NOT_SCHEDULED, message, cause=cause)
 
     def _tied(self, name: str, scores: Scores, picked: Mapping[str, Scores]) -> str:
-        """What kept a cluster out that scored as high as the last one picked; "" if none scored so."""
+        """The reason that excluded a cluster that scored like the last picked one; "" if none."""
         rivals = [n for n, s in picked.items() if s == scores and n not in self._kept]
         if not rivals:
             return ""

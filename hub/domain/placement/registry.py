@@ -1,4 +1,4 @@
-"""The filters, in the order in which they are asked: cheap and telling ones first."""
+"""The filters in their order: cheap and selective ones first."""
 
 import datetime as dt
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Another cluster for a reservation whose checks have added to what its pods ask of nodes.
 
-A tentative cluster was chosen before the checks answered. What they add (a node selector, tolerations) may
-leave it without a node for the pods, while another member has some. Pure, over a copy of the room.
+A tentative cluster was chosen before the checks answered. Their additions (a node selector, tolerations)
+may leave it without a node for the pods, while another member has some. Pure, over a copy of the room.
 """
 
 import datetime as dt
@@ -30,9 +30,9 @@ class Rehoming:
     def home(self, promise: Promise, demand: Demand, asks: Asks) -> str:
         """The cluster that takes the pods as they ask now; "" where it is to wait.
 
-        The tentative one where it can. Where no member that may take it has any such node they may be
-        on their way, as with Kueue: it stays. It waits while reports do not tell nodes apart by all
-        that is asked, and while those that have such nodes are full.
+        The tentative one where it can. If no eligible member has such a node, nodes may be on their way,
+        as with Kueue: it stays. It waits while reports do not distinguish nodes by all
+        requested labels, and while the members with such nodes are full.
         """
         at = self.room.layout.position[promise.cluster]
         needs = self._needs(promise, promise.asks)

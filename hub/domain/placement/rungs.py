@@ -70,24 +70,24 @@ def unscheduled(reason: str, message: str) -> Rung:
 
 
 def given_by_run(index: str, driven: str) -> Rung:
-    """Whether a staged update run has given a cluster anything: version `index`, "" nothing yet."""
+    """True if a staged update run has updated a cluster: version `index`, "" for none."""
     if index:
         text = f"A staged update run gave it version {index}"
         return Rung("RolloutStarted", "True", "RolloutStarted", text)
-    text = f"No staged update run has given it anything yet: {driven}"
+    text = f"No staged update run has updated it yet: {driven}"
     return Rung("RolloutStarted", "Unknown", BY_RUNS, text)
 
 
 def given_by_runs(indexes: Sequence[str], newest: str, driven: str, left: str) -> Rung:
     """The same over all clusters: True where all have one version; else the run says how far it is.
 
-    `driven`: which run gives what now, in words; `left`: what is still to be taken back.
+    `driven`: which run gives what now, in words; `left`: the objects that are still to be withdrawn.
     """
     counts = Counter(indexes)
     if len(counts) == 1 and "" not in counts:
         (index,) = counts
         more = f"; the newest, {newest}, waits for a run" if index != newest else ""
-        text = f"All {len(indexes)} cluster(s) were given version {index}{more}{left}"
+        text = f"All {len(indexes)} cluster(s) received version {index}{more}{left}"
         return Rung("RolloutStarted", "True", "RolloutStarted", text)
     told = [
         f"{count} have {f'version {index}' if index else 'nothing'}"
@@ -105,7 +105,7 @@ def begun(index: str, held: str, closed: str) -> Rung:
     if not held:
         text = "Detected the new changes on the resources and started the rollout process"
         return Rung("RolloutStarted", "True", "RolloutStarted", text)
-    has = f"it has version {index}" if index else "it was given nothing yet"
+    has = f"it has version {index}" if index else "it has received nothing yet"
     if closed:
         text = f"The newest version is not rolled out here, {has}: {closed}"
         return Rung("RolloutStarted", "False", NOT_ACCEPTED, text)
@@ -132,7 +132,7 @@ def all_begun(clusters: int, held: Sequence[tuple[str, str]], closed: int, left:
 
 def not_accepted(text: str) -> Rung:
     """Said of a cluster whose member takes nothing new."""
-    return Rung(NOT_ACCEPTED, "True", NOT_ACCEPTED, f"it keeps what it has: {text}")
+    return Rung(NOT_ACCEPTED, "True", NOT_ACCEPTED, f"it keeps its objects: {text}")
 
 
 def with_refusals(
@@ -154,7 +154,7 @@ def with_refusals(
 
 
 def overridden(fault: str, overrides: Sequence[JsonView], left_out: Sequence[str]) -> Rung:
-    """What overrides made of the newest version for one cluster.
+    """The result of overrides on the newest version for one cluster.
 
     `fault`: why they made nothing; `left_out`: those that name Jobs, which are sent as they are.
     """
@@ -196,7 +196,7 @@ def applicable(overrides: Sequence[JsonView]) -> Json:
 
 
 def _left_out(overrides: Sequence[str]) -> Rung:
-    text = f"{_few(overrides)}: Jobs are not overridden; they are sent as they are on the hub"
+    text = f"{_few(overrides)}: Jobs are not overridden; the hub sends them unchanged"
     return Rung("Overridden", "False", "OverridesNotSupported", text)
 
 

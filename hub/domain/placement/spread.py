@@ -33,12 +33,12 @@ def spread_score(
     *,
     repairs: bool = True,
 ) -> SpreadScore:
-    """How adding `cluster` to those chosen changes the skew of every constraint."""
+    """The change of the skew of every constraint when `cluster` joins the picked ones."""
     return Spreading(constraints, fleet, chosen, repairs=repairs).score(cluster)
 
 
 class Spreading:
-    """How many of the chosen clusters are in each domain of every constraint, kept while more are chosen.
+    """The number of picked clusters in each domain of every constraint, updated with each pick.
 
     `repairs`: one of several smallest domains may have one more though the skew stays: with 0, 0 and 3
     it takes two picks to lower it.
@@ -65,7 +65,7 @@ class Spreading:
                 self._ordered[at] = sorted(counts.values())
 
     def score(self, cluster: Cluster) -> SpreadScore:
-        """How one more changes the skew of every constraint, or which forbids it."""
+        """The change of the skew of every constraint by one more, or the constraint that forbids it."""
         total = 0
         for (constraint, counts), ordered in zip(self._counted, self._ordered, strict=True):
             domain = cluster.labels.get(constraint.key)

@@ -3,7 +3,7 @@
 Six rungs: Scheduled, RolloutStarted, Overridden, WorkSynchronized, Applied, Available; of what is only
 compared, DiffReported in place of the last two. The first that
 is not True ends the ladder, save Overridden where it is False for overrides that name Jobs: what is sent
-without them is told of all the same. Clusters are told apart; over clusters Unknown beats
+without them is told of all the same. Each cluster has its own conditions; over clusters Unknown beats
 False beats True. The texts are KubeFleet's own, so that its users and their scripts read what they know.
 
 A Job is never claimed available blindly: it is once a pod of it has run, and stays so when it has
@@ -89,7 +89,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One cluster of a placement: why it was picked, and what stands there."""
+    """One cluster of a placement: the reason of the pick, and the state of its objects."""
 
     cluster: str
     message: str  # of the decision, with its scores
@@ -99,7 +99,7 @@ class Target:
     closed: str = ""  # why its member takes nothing new
     fault: str = ""  # why overrides make nothing of the newest
     overrides: Sequence[JsonView] = ()  # of what it was given: kind, namespace, name, generation
-    reported: Sequence[Json] = ()  # what objects say of themselves there, where it is asked for
+    reported: Sequence[Json] = ()  # statuses of objects there, if requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Picture:
     compares: bool = False
     driven: str | None = None
     unaccepted: Collection[str] = ()  # of `refused`, those that miss it for want of consent
-    leftovers: Sequence[str] = ()  # where something is still to be taken back, and why it is not
+    leftovers: Sequence[str] = ()  # objects still to be withdrawn, and why they are not
 
 
 def status_of(
@@ -243,12 +243,12 @@ def _unless_by_runs(picture: Picture) -> str:
 
 
 def _by_runs(target: Target) -> bool:
-    """Is it for runs to give it something? Where a Job is alone, it is not."""
+    """Is it for runs to give it something? If it holds only a Job, it is not."""
     return bool(target.index) or not target.items
 
 
 def _begun(target: Target, picture: Picture) -> Rung:
-    """Whether a cluster was given the newest version; by runs, any."""
+    """True if a cluster received the newest version; with runs, any version."""
     if picture.driven is not None and _by_runs(target):
         return given_by_run(target.index, picture.driven)
     return begun(target.index, target.held, target.closed)
@@ -300,7 +300,7 @@ def _available(items: Sequence[Item]) -> Rung:
             text = f"{text}: {first.message}"
         return Rung("Available", "False", "NotAllWorkAreAvailable", text)
     if any(item.available is None for item in items):
-        text = "The availability of some resources is not tracked: their kinds do not tell"
+        text = "The availability of some resources is not tracked: their kinds do not report it"
         return Rung("Available", "True", "NotAllWorkAreAvailabilityTrackable", text)
     return Rung(
         "Available", "True", "AllWorkAreAvailable", "All corresponding work objects are available"
@@ -338,7 +338,7 @@ def _whole(picture: Picture, targets: Sequence[JsonView]) -> list[Rung]:
 
 
 def _all_begun(picture: Picture) -> Rung:
-    left = f"; still to be taken back: {'; '.join(picture.leftovers)}" if picture.leftovers else ""
+    left = f"; still to be withdrawn: {'; '.join(picture.leftovers)}" if picture.leftovers else ""
     indexes = [each.index for each in picture.targets if _by_runs(each)]
     if picture.driven is not None and indexes:
         return given_by_runs(indexes, str(picture.resource_index), picture.driven, left)

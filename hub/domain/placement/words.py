@@ -1,6 +1,7 @@
 """A placement's status in KubeFleet's words: rungs over all clusters, and how objects differ. Pure."""
 
 import datetime as dt
+import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -47,6 +48,20 @@ REPORTED: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
+def bare(value: object) -> object:
+    """A reported value as KubeFleet shows it: a string without the quotes of JSON, which agents report."""
+    if not isinstance(value, str) or not value.startswith('"'):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value  # it was cut
+
+
+def _value(name: str, value: object) -> Json:
+    return {} if value is None else {name: bare(value)}
+
+
 def differing(
     named: Mapping[str, str],
     found: Sequence[JsonView],
@@ -70,8 +85,8 @@ def differing(
         f"observed{word}s": [
             {
                 "path": each["path"],
-                **({"valueInHub": each["hub"]} if each.get("hub") is not None else {}),
-                **({"valueInMember": each["member"]} if each.get("member") is not None else {}),
+                **_value("valueInHub", each.get("hub")),
+                **_value("valueInMember", each.get("member")),
             }
             for each in list(found)[:MOST_DETAILS]
         ],

@@ -1,1 +1,1 @@
-"""Who may be made to go: victims by priority, by fair share, and to make room on a cluster."""
+"""Preemption victims: by priority, by fair share, and to free room on a cluster."""

@@ -1,4 +1,4 @@
-"""Classical preemption: whom a workload may displace in its queue and its cohort, as Kueue's preemption.
+"""Classical preemption: victims in the workload's queue and its cohort, as Kueue's preemption.
 
 Walking from the queue to the root, holders of each further subtree are *hierarchical* candidates once
 some lower subtree could hold the rest of the request inside its quota, else *priority* candidates.
@@ -36,8 +36,9 @@ _CAUSES = {
 class _Source:
     """A queue whose holders may be taken, in order.
 
-    What is worked out once per queue serves every head that looks at it; here is only how far this one
-    has come. Once a queue (or a cohort below the common one) is inside its quota nobody more is taken of it.
+    The lists computed once per queue serve every head; this class holds only the position of one search.
+    Once a queue (or a cohort below the common one) is inside its quota, it loses no further
+    workload.
     """
 
     __slots__ = (
@@ -74,7 +75,7 @@ class _Source:
         self.first = (self.next(0, live) if live else 0), self.next(live, end)
 
     def next(self, at: int, end: int) -> int:
-        """The place from `at` on of the next who may be taken; `end` where there is none."""
+        """The place from `at` on of the next who may be taken; `end` if there is none."""
         if self._filtered or at >= end:
             return at
         contest, items, policy = self.contest, self.items, self._policy
@@ -91,7 +92,7 @@ class _Source:
         return end
 
     def __bool__(self) -> bool:
-        """Is there anybody who may be taken?"""
+        """True if there is a victim left."""
         return self.first[0] < self.ends[0] or self.first[1] < self.ends[1]
 
     def is_over(self) -> bool:

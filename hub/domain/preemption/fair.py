@@ -1,4 +1,4 @@
-"""Preemption under fair sharing: take from whoever lives furthest beyond its share (Kueue's KEP-1714).
+"""Preemption under fair sharing: preempt the queue furthest beyond its share (Kueue's KEP-1714).
 
 The preemptor's usage counts during the whole computation. A victim is accepted by comparing the
 shares of the two children of the lowest common cohort; the comparison is made again once victims
@@ -22,7 +22,7 @@ DEFAULT_STRATEGIES: Final = (FINAL_SHARE, INITIAL_SHARE)
 def find_fair_victims(
     contest: Contest, strategies: Sequence[str] = DEFAULT_STRATEGIES
 ) -> list[Victim]:
-    """A minimal set of victims that fair sharing allows; [] where there is none."""
+    """A minimal set of victims that fair sharing allows; [] if there is none."""
     candidates = _candidates(contest)
     if not candidates:
         return []
@@ -83,7 +83,7 @@ class _Scan:
         self._before = [self._share(node) for node in self._sides]
 
     def first(self, candidates: _Listed, strategy: str) -> bool:
-        """Choose the queue anew after each victim; what the strategy rejects may be retried."""
+        """Choose the queue again after each victim; candidates that the strategy rejects may be retried."""
         contest = self._contest
         with self._tree.with_charge(contest.who.queue, contest.usage):
             targets = _Targets(contest, candidates)
@@ -115,7 +115,7 @@ class _Scan:
         return False
 
     def second(self) -> bool:
-        """What the first strategy rejected, under LessThanInitialShare; at most one per queue."""
+        """Candidates that the first strategy rejected, under LessThanInitialShare; at most one per queue."""
         contest = self._contest
         with self._tree.with_charge(contest.who.queue, contest.usage):
             targets = _Targets(contest, {q: those[::-1] for q, those in self._retry.items()})
@@ -148,13 +148,13 @@ class _Scan:
         return dominant_share(self._tree, node)
 
     def is_fair(self, victims: Sequence[Victim]) -> bool:
-        """Would nobody of another queue be allowed to evict the preemptor in its turn?
+        """True if no other queue could evict the preemptor in return.
 
         A victim that comes back, and whose queue may reclaim from the preemptor, must not have less of
         a share than the preemptor has then; and who goes for an equal of its own queue, where any other
         may reclaim, must leave no greater share to its side than there was. So workloads do not evict
-        each other in turn, whichever strategies had accepted them. Where nobody could answer an
-        eviction the strategies alone decide.
+        each other in turn, whichever strategies had accepted them. If no queue could answer an eviction,
+        the strategies alone decide.
         """
         contest = self._contest
         with self._tree.with_charge(contest.who.queue, contest.usage):
@@ -197,7 +197,7 @@ class _Scan:
 
 
 class _Targets:
-    """Which queue to take from next: the highest share at each cohort, from the root down."""
+    """The queue that loses the next workload: the highest share at each cohort, from the root down."""
 
     def __init__(self, contest: Contest, candidates: _Listed) -> None:
         self._contest = contest

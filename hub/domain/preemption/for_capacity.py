@@ -1,11 +1,11 @@
 """Preemption for room: quota fits and no cluster holds the workload, so that lower priorities go.
 
-Optional, and beside Kueue's rules, which know quota alone. Who may go: workloads of strictly lower
+Optional, and beside Kueue's rules, which know quota alone. Candidates: workloads of strictly lower
 priority in the own ClusterQueue where withinClusterQueue is not Never, and in other queues of its cohort
 where reclaimWithinCohort is not Never, whether they borrow or not; never those of protected queues, nor
 before their minimum runtime. All victims stand on one cluster, the one where they cost least: lowest
-priority, then fewest, then least work lost. None of them could be spared. Strictly lower priority means
-that nobody ever goes in turn.
+priority, then fewest, then least work lost (`fewest`). Strictly lower priority means that no victim ever
+evicts its preemptor in return.
 """
 
 import bisect
@@ -15,25 +15,25 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from hub.domain.fleet.free_capacity import NodeAsk
+from hub.domain.preemption.fewest import Cost, Sought, cheapest
 from hub.domain.preemption.search import Cause, PreemptionLimits, Victim
 from hub.domain.quota.holders import AdmittedWorkload, PendingWorkload, QuotaState
 from hub.domain.quota.queue_policy import NEVER
 from shared.resources import PodSet
 
-Cost = tuple[int, int, int]  # highest priority among them, how many, microseconds of work lost
-# In a large fleet only so many clusters that would do are compared, those with the cheapest victims.
+# In a large fleet only this number of suitable clusters is compared, those with the cheapest victims.
 _COMPARED: Final = 32
 _TRIED: Final = 256
-_FILLED_BACK: Final = 4  # of those, the cheapest are looked at one by one
+_FILLED_BACK: Final = 4  # of those, the cheapest are searched exhaustively
 
 _NOBODY: Cost = (-(1 << 62), 0, 0)
 
 
 class Capacity(Protocol):
-    """What is asked of the fleet below quota."""
+    """The questions of this search to the fleet below quota."""
 
     def has_claim(self, who: PendingWorkload) -> bool:
-        """Is room kept for it already? Then nobody more goes: what was freed is on its way."""
+        """Is room kept for it already? Then no further victim is needed: the freed room is on its way."""
         ...
 
     def may_use(self, who: PendingWorkload) -> Sequence[str]: ...
@@ -49,11 +49,15 @@ class Capacity(Protocol):
         gone: Sequence[AdmittedWorkload],
     ) -> bool: ...
 
+    def hosts(self, holder: AdmittedWorkload) -> Sequence[int]:
+        """Numbers of the nodes of its cluster with its pods; () if unknown."""
+        ...
+
 
 def candidates(
     quota_state: QuotaState, who: PendingWorkload, limits: PreemptionLimits, capacity: Capacity
 ) -> dict[str, list[AdmittedWorkload]]:
-    """Who leaves already or may have to, by cluster, of the clusters that the workload may go to."""
+    """Workloads that leave or are candidates, by cluster, of the clusters that the workload may use."""
     found: dict[str, list[AdmittedWorkload]] = {name: [] for name in capacity.may_use(who)}
     waits = capacity.has_claim(who)
     in_reach = frozenset(() if waits else _queues_in_reach(quota_state, who, limits))
@@ -105,18 +109,41 @@ def find(
     enough: list[tuple[Cost, str, list[AdmittedWorkload]]] = []
     for least, cluster in order[:_TRIED]:
         if len(enough) == _COMPARED or (enough and least > enough[0][0]):
-            break  # whoever goes there costs more
+            break  # further candidates there cost more
         gone = _until_it_fits(wanted, cluster, by_cluster[cluster], capacity)
         if gone is not None:
             bisect.insort(enough, (_cost(gone, limits), cluster, gone), key=_by_cost)
-    needed = (
+    found = (
         (_cost(gone, limits), cluster, gone)
         for _, cluster, more in enough
-        if _within_budget(gone := _needed(wanted, cluster, more, capacity), limits)
+        if (gone := _cheapest(wanted, cluster, (more, by_cluster[cluster]), limits, capacity))
     )
-    few = itertools.islice(needed, _FILLED_BACK)
+    few = itertools.islice(found, _FILLED_BACK)
     _, _, chosen = min(few, key=_by_cost, default=(_NOBODY, "", []))
     return [Victim(holder, Cause.FOR_ROOM) for holder in chosen]
+
+
+def _cheapest(
+    wanted: Wanted,
+    cluster: str,
+    enough: tuple[Sequence[AdmittedWorkload], Sequence[AdmittedWorkload]],
+    limits: PreemptionLimits,
+    capacity: Capacity,
+) -> list[AdmittedWorkload]:
+    """Of some that are enough, and of all that may go, the cheapest; [] where they are more than may go."""
+    more, those = enough
+    needed = _needed(wanted, cluster, more, capacity)
+    sought = Sought(
+        fits=lambda gone: _fits(wanted, cluster, gone, capacity),
+        cost=lambda gone: _cost(gone, limits),
+        hosts=capacity.hosts,
+        alone=sum(pod_set.count for pod_set in wanted.pod_sets) == 1,
+        most=None if limits.budget is None else max(0, limits.budget - len(limits.told)),
+    )
+    gone = cheapest(needed, those, sought)
+    if gone is None or not _within_budget(gone, limits):
+        return []
+    return _needed(wanted, cluster, gone, capacity)
 
 
 def _by_cost(found: tuple[Cost, str, list[AdmittedWorkload]]) -> tuple[Cost, str]:
@@ -165,9 +192,9 @@ def _until_it_fits(
 def _needed(
     wanted: Wanted, cluster: str, gone: Sequence[AdmittedWorkload], capacity: Capacity
 ) -> list[AdmittedWorkload]:
-    """Each is given back who can stay, the costliest first, until nobody more can.
+    """Fill back: drop victims that are not needed, the costliest first, until all are needed.
 
-    Pods are packed anew for each look, so that who was needed beside some may not be beside fewer.
+    Each check packs the pods again, so a victim that is needed beside some may not be needed beside fewer.
     """
     needed, before = list(gone), 0
     while len(needed) != before:
@@ -194,7 +221,7 @@ def _total(pod_sets: Iterable[PodSet]) -> dict[str, int]:
 
 
 def _size(holder: AdmittedWorkload, asked: Mapping[str, int]) -> float:
-    """How much of what is asked it takes: with larger ones fewer go."""
+    """The share of the request that it covers: with larger ones fewer victims suffice."""
     held: dict[str, int] = {}
     for of, amount in holder.usage.items():
         held[of.resource] = held.get(of.resource, 0) + amount

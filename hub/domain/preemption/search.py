@@ -1,7 +1,7 @@
-"""What both kinds of preemption share: candidates, their order, the fit, and filling back.
+"""Common parts of both kinds of preemption: candidates, their order, the fit, and filling back.
 
-Rules and names follow Kueue's package preemption. A selection is minimal, not minimum: victims are taken
-one by one until the request fits, then each that turns out not to be needed is given back.
+Rules and names follow Kueue's package preemption. A selection is minimal, not minimum: victims are added
+one by one until the request fits, then each that is not needed is dropped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from hub.domain.quota.tree import Node
 
 
 class Cause(StrEnum):
-    """Why a victim may be preempted: reasons of Kueue's condition Preempted."""
+    """Reasons of a preemption, as in Kueue's condition Preempted."""
 
     IN_QUEUE = "InClusterQueue"
     RECLAMATION = "InCohortReclamation"
@@ -36,7 +36,7 @@ class Victim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PreemptionLimits:
-    """What an administrator allows of preemption; absent means Kueue's behaviour.
+    """An administrator's limits on preemption; absent means Kueue's behaviour.
 
     `order` are tie rules after eviction and queue: LowestPriority, MostRecent, Smallest,
     LeastWorkLost. `budget`: most victims of one workload until it is admitted; `told`, by uid, are those
@@ -63,15 +63,19 @@ class Contest:
     has_room: Callable[[Sequence[AdmittedWorkload]], bool] | None = (
         None  # can one cluster hold it once these are gone?
     )
+    only: frozenset[str] | None = None  # uids of the candidates; None: of anybody
 
     node: Node = field(init=False)
     policy: QueuePolicy = field(init=False)
-    spares: bool = field(init=False)  # may somebody be spared whatever the policies say?
+    spares: bool = field(
+        init=False
+    )  # True if some workload may be spared whatever the policies say.
 
     def __post_init__(self) -> None:
         self.node = self.quota_state.node(self.who.queue)
         self.policy = self.quota_state.policies[self.who.queue]
-        self.spares = bool(self.limits.protected or self.limits.minimum_runtime)
+        limited = self.limits.protected or self.limits.minimum_runtime
+        self.spares = bool(limited) or self.only is not None
 
     def fits(self, gone: Sequence[AdmittedWorkload] = (), *, borrowing: bool = True) -> bool:
         """Would it fit now? Without `borrowing` it must stay inside the queue's nominal quota.
@@ -101,7 +105,7 @@ class Contest:
         )
 
     def rises_from(self, holder: AdmittedWorkload) -> bool:
-        """Has nobody after this one in the order, of those like it evicted or not, less priority?"""
+        """True if no later candidate of the same kind, evicted or not, has less priority."""
         return (
             self.limits.order[:1] == ("LowestPriority",) and holder.priority >= self.who.priority
         )
@@ -109,20 +113,22 @@ class Contest:
     def _is_spared(self, holder: AdmittedWorkload) -> bool:
         if holder.queue in self.limits.protected:
             return True
+        if self.only is not None and holder.uid not in self.only and not holder.evicted:
+            return True
         began = holder.started_at
         least = self.limits.minimum_runtime
         return bool(least) and began is not None and self.limits.now - began < least
 
     def order(self, holder: AdmittedWorkload) -> Key:
-        """Which candidate goes first: evicted, others' before own, then `PreemptionLimits.order`."""
+        """Order of candidates: evicted, others' before own, then `PreemptionLimits.order`."""
         evicted, *keys = order_key(self.limits.order)(holder)
         return evicted, holder.queue == self.who.queue, *keys
 
     def in_order(self, queue: str, policy: str) -> Keyed:
-        """Those of a queue whom a policy lets it preempt, as they are tried, each with its place.
+        """Candidates of a queue that its policy allows, in order of trial, each with its place.
 
-        Where history counts those of the LocalQueue that used more go first; to other queues that
-        says nothing, so the places stay as they are.
+        If history counts, candidates of LocalQueues that used more go first; other queues ignore that, so
+        the places do not change.
         """
         ranked = self.ranked(queue)
         found = [item for item in ranked if self.may_take(item[1], policy)]
@@ -173,7 +179,7 @@ ORDERS = tuple(_ORDERS)
 
 @lru_cache(maxsize=64)
 def order_key(order: tuple[str, ...]) -> Callable[[AdmittedWorkload], Key]:
-    """What holders of one queue are sorted by: evicted first, then by these rules, then identity."""
+    """Sort key of the holders of one queue: evicted first, then these rules, then identity."""
     if order == PreemptionLimits().order:  # nearly everybody's, told without a detour
         return lambda h: (not h.evicted, h.priority, -h.reserved_at, h.uid, h.namespace, h.name)
     rules = [_ORDERS[name] for name in order]
@@ -183,8 +189,8 @@ def order_key(order: tuple[str, ...]) -> Callable[[AdmittedWorkload], Key]:
 class _Margin:
     """By how much a request fits, per flavor and resource: negative where it does not.
 
-    While victims are taken this is the most that it can be, while they are given back the least: limits
-    on the way may keep some of a change from it.
+    While victims are added this is the maximum, while they are dropped the minimum: limits on the way may
+    keep some of a change from it.
     """
 
     __slots__ = ("_inside", "_left", "_queue")
@@ -271,7 +277,7 @@ class Removals:
         return list(needed)
 
     def take_again(self, taken: Sequence[Victim]) -> None:
-        """All of `taken`, so that victims of other queues are given back before own ones."""
+        """All of `taken`, in an order that drops victims of other queues before own ones."""
         still = {holder.uid for holder in self.gone}
         for victim in taken:
             if victim.holder.uid not in still:

@@ -1,1 +1,1 @@
-"""Who is next: lanes of equal workloads, pending ones, and how the refused come back."""
+"""Queue order: lanes of equal workloads, pending ones, and requeueing of rejected ones."""

@@ -1,12 +1,12 @@
-"""Who may be considered at all: what holds a workload back before quota is looked at.
+"""Eligibility for admission: reasons that hold a workload back before quota is checked.
 
-Whether queues may admit is decided here once, for the simulator, for the hub and for what queue objects
-say of themselves. Where several reasons hold, the one that Kueue would give is given: of a workload in
-the order LocalQueue missing, LocalQueue stopped, ClusterQueue missing, ClusterQueue inactive, namespace
-not selected; of a ClusterQueue in the order of `inactivity`.
+This module alone decides whether queues may admit, for the simulator, for the hub and for the conditions
+of queue objects. If several reasons hold, Kueue's choice is returned: for a workload in the order
+LocalQueue missing, LocalQueue stopped, ClusterQueue missing, ClusterQueue inactive, namespace not
+selected; for a ClusterQueue in the order of `inactivity`.
 
-What is asked before a turn (`held_back`) keeps a workload out of the heap; what is asked in its turn
-(`inadmissible`) sends it back with an outcome.
+The checks before a turn (`held_back`) keep a workload out of the heap; the checks in its turn
+(`inadmissible`) return it with an outcome.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -25,7 +25,7 @@ TERMINATING = "Terminating"
 
 
 class Inactive(NamedTuple):
-    """Why a ClusterQueue can admit nothing: Kueue's reason of its condition Active, and what it is about."""
+    """The reason why a ClusterQueue admits nothing: Kueue's reason of its condition Active, and details."""
 
     reason: str
     detail: str
@@ -57,7 +57,7 @@ _MAY: Final = QueueVerdict()
 
 
 class Hold(NamedTuple):
-    """Why a workload is not considered, or not admitted when considered."""
+    """The reason why a workload is not considered, or not admitted when considered."""
 
     reason: Reason
     message: str
@@ -80,7 +80,7 @@ def inactivity(
     *,
     terminating: bool = False,
 ) -> Inactive | None:
-    """Why a ClusterQueue can admit nothing; None where it can.
+    """The reason why a ClusterQueue can admit nothing; None where it can.
 
     `cycle`: of the cohorts above it. `used`: flavors that it names, of which `flavors` are there.
     `checks`: what is wrong with its admission checks. `terminating`: it is being deleted.
@@ -106,7 +106,7 @@ def may_admit(
 ) -> QueueVerdict:
     """May the ClusterQueue of a LocalQueue admit what waits there, whatever it asks for?
 
-    `named`: the LocalQueue that was asked for. `exists`: is its ClusterQueue there? `inactive`: why that
+    `named`: the requested LocalQueue. `exists`: is its ClusterQueue there? `inactive`: why that
     one can admit nothing.
     """
     if local_queue is None:
@@ -137,7 +137,7 @@ def may_admit_from(namespace: str, queue: ClusterQueue, namespaces: Namespaces) 
 
 
 def held_back(who: PendingWorkload, queues: QueueVerdict, now: int) -> Hold | None:
-    """Why the turn of a workload can not come, of which `queues` may admit what waits there."""
+    """The reason why a workload has no turn, although `queues` may admit its workloads."""
     if not who.active:
         return Hold(Reason.DEACTIVATED, "spec.active is false")
     if queues.reason is not None:
@@ -149,7 +149,7 @@ def held_back(who: PendingWorkload, queues: QueueVerdict, now: int) -> Hold | No
 
 
 def inadmissible(who: PendingWorkload, queue: ClusterQueue, namespaces: Namespaces) -> Hold | None:
-    """Why it can not be admitted though its turn has come."""
+    """The reason why it can not be admitted in its turn."""
     if who.failed_checks:
         checks = ", ".join(who.failed_checks)
         return Hold(Reason.PENDING_EVALUATION, f"admission checks have failed: {checks}")

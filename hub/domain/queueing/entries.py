@@ -1,6 +1,6 @@
 """The workloads of one lane in order, in blocks that are never changed but replaced.
 
-So whoever was given the first few thousand of a million keeps them as they were, and giving them costs a
+So a reader with the first few thousand of a million keeps them unchanged, and to hand them out costs a
 handful of references: a cycle over many lanes costs no more because more wait in each.
 """
 
@@ -94,7 +94,7 @@ class Entries:
         return self._blocks[-1][-1]
 
     def rank(self, entry: Entry) -> int:
-        """How many come before `entry`."""
+        """The number of entries before `entry`."""
         number = bisect.bisect_left(self._blocks, entry, key=_last)
         before = sum(map(len, itertools.islice(self._blocks, number)))
         if number == len(self._blocks):
@@ -103,7 +103,7 @@ class Entries:
 
 
 class _First(Sequence[Entry]):
-    """The first of a lane; put together only when one beyond the first block is asked for."""
+    """The first entries of a lane; assembled only when one beyond the first block is requested."""
 
     __slots__ = ("_blocks", "_count", "_entries")
 

@@ -1,6 +1,6 @@
 """One ClusterQueue's lanes of equal workloads as rounds take them.
 
-Lanes come from an index that outlives the cycle; here are only the turns in them. Who is parked is
+Lanes come from an index that outlives the cycle; here are only the turns in them. A parked workload is
 parked with its equals.
 """
 
@@ -45,9 +45,9 @@ class _Turn(NamedTuple):
 class LaneQueue:
     """One ClusterQueue's lanes during a cycle; what holds of one workload holds of its equals.
 
-    `nominated` are uids for whom others were told to make room; but for StrictFIFO they go before
-    everything else. `known` are workloads by uid that say more than their entries do. Classes of which
-    `spared` says so have no turn. Whoever was popped and not put back was admitted.
+    `nominated`: uids of preemptors whose victims are leaving; except in StrictFIFO they go before
+    everything else. `known` are workloads by uid that say more than their entries do. Classes for which
+    `spared` returns True have no turn. A workload that was popped and not put back was admitted.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class LaneQueue:
             self._push(turn if turn.late is late else turn._replace(late=late))
 
     def advance(self) -> None:
-        """Whoever was popped last was admitted: the next of its equals takes its place."""
+        """The last popped workload was admitted: the next of its equals takes its place."""
         turn, self._current = self._current, None
         if turn is not None and not turn.apart:
             self._push_next(turn.lane, turn.position + 1)

@@ -1,4 +1,4 @@
-"""Who is next in a ClusterQueue: lanes of equal workloads, and the line that they make.
+"""The order of a ClusterQueue: lanes of equal workloads.
 
 Order in a line: priority descending, queue-order timestamp, uid. StrictFIFO and BestEffortFIFO differ
 only in what follows a head that does not fit: the one blocks its line, the other is passed, and all
@@ -64,12 +64,12 @@ class Line:
         return Head(self, lane.demand, lane.entries[position])
 
     def order(self) -> tuple[int, int, str]:
-        """What heads of different lines are ordered by."""
+        """Sort key of the heads of different lines."""
         priority, queued_at, uid, _, _ = self._heap[0]
         return priority, queued_at, uid
 
     def run(self, limit: int) -> Sequence[Entry]:
-        """The head and those of its equals that follow at once, before anybody else's turn."""
+        """The head and the equals that follow it at once, before any other turn."""
         heap = self._heap
         _, _, _, number, position = heap[0]
         lane = self._lanes[number]

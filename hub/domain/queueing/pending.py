@@ -23,7 +23,7 @@ _FOR_ROOM = frozenset({Reason.NO_CLUSTER_FITS, Reason.NO_CLUSTER_MATCHES})
 
 
 class Told(NamedTuple):
-    """What the workloads of a lane were last told, and when."""
+    """The last stored reason of a lane's workloads, and its time."""
 
     reason: str
     message: str
@@ -54,13 +54,13 @@ class WaitingLane:
         return iter(self._entries)
 
     def owe(self, entry: Entry) -> None:
-        """A workload does not say what its class was told; where that holds of most, nobody was told."""
+        """A workload that lacks the reason of its class; if most do, no workload has it."""
         self.untold[entry.uid] = entry
         if 2 * len(self.untold) > len(self):
             self.told, self.untold = None, {}
 
     def fill(self, entries: Sequence[Entry]) -> None:
-        """Put many in at once, in order, before there is anybody."""
+        """Insert many at once, in order, into an empty structure."""
         assert not self
         self._entries = Entries(entries)
 
@@ -82,12 +82,12 @@ class WaitingLane:
         return self._entries.last()
 
     def rank(self, entry: Entry) -> int:
-        """How many of the lane come before `entry`."""
+        """The number of entries of the lane before `entry`."""
         return self._entries.rank(entry)
 
 
 class InLine(NamedTuple):
-    """How many of one ClusterQueue are considered, and how many are parked."""
+    """The numbers of considered and of parked workloads of one ClusterQueue."""
 
     active: int = 0
     parked: int = 0
@@ -103,7 +103,7 @@ class _QueueLanes:
         self.active = self.parked = 0
 
     def count(self, lane: WaitingLane, more: int) -> None:
-        """So many more in one of the lanes."""
+        """Add a number to one of the lanes."""
         if lane.parked is None:
             self.active += more
         else:
@@ -115,7 +115,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self.rank_of: RankOf | None = None
-        self._lines: dict[str, _QueueLanes] = {}  # by queue, where anybody waits
+        self._lines: dict[str, _QueueLanes] = {}  # by queue with waiting workloads
         self._where: dict[str, tuple[WaitingLane, Entry]] = {}  # by uid
 
     def __len__(self) -> int:
@@ -138,7 +138,7 @@ class Waiting:
         self._where[entry.uid] = (lane, entry)
 
     def fill(self, demand: Demand, entries: Sequence[Entry]) -> None:
-        """Many wait, in order, before anybody does of that demand."""
+        """Insert many waiting workloads, in order, of a demand without any."""
         lane = self.lane(demand)
         lane.fill(entries)
         lane.home.count(lane, len(entries))
@@ -169,11 +169,11 @@ class Waiting:
         lane.parked = refusal
 
     def in_line(self) -> dict[str, InLine]:
-        """How many are considered and how many parked, by ClusterQueue; costs what there are queues."""
+        """The numbers of considered and parked workloads, by ClusterQueue; costs O(queues)."""
         return {name: InLine(line.active, line.parked) for name, line in self._lines.items()}
 
     def lane(self, demand: Demand) -> WaitingLane:
-        """The lane of a demand, made if there is none."""
+        """The lane of a demand, created if absent."""
         line = self._lines.get(demand.queue)
         if line is None:
             line = self._lines[demand.queue] = _QueueLanes()
@@ -193,7 +193,7 @@ class Waiting:
         return None if found is None else found[0]
 
     def queues(self) -> KeysView[str]:
-        """ClusterQueues that anybody waits in."""
+        """ClusterQueues with waiting workloads."""
         return self._lines.keys()
 
     def lanes(self, queue: str) -> Iterable[WaitingLane]:
@@ -206,14 +206,15 @@ class Waiting:
             yield from line.lanes.values()
 
     def count(self, queue: str) -> int:
-        """How many wait in one queue."""
+        """The number of waiting workloads in one queue."""
         line = self._lines.get(queue)
         return 0 if line is None else line.active + line.parked
 
     def position(self, uid: str) -> tuple[int, int] | None:
         """Place in the own queue and among everything that waits, both from 1; None if it does not.
 
-        Nobody passes those before it in its own queue. So of other queues all count that come, by priority
+        No workload passes those before it in its own queue. So of other queues all count that come, by
+        priority
         and time, before it or before any of those.
         """
         found = self._where.get(uid)
@@ -238,9 +239,9 @@ class Waiting:
         return own + 1, overall + 1
 
     def movable(self, queue: ClusterQueue, limit: int, *, parked: bool = False) -> list[Lane]:
-        """What a cycle should look at in one queue: lanes that are not parked, `limit` entries each.
+        """The entries of one queue for a cycle: of lanes that are not parked, `limit` entries each.
 
-        In a StrictFIFO queue nobody passes the head: where its lane is parked, there is nothing.
+        In a StrictFIFO queue no workload passes the head: if its lane is parked, there is nothing.
         With `parked` those are given too: they keep their place before others.
         """
         lanes = [lane for lane in self.lanes(queue.name) if lane]
@@ -254,7 +255,7 @@ class Waiting:
         return [Lane(lane.demand, lane.first(limit)) for lane in lanes]
 
     def behind_head(self, queue: ClusterQueue, lane: WaitingLane) -> Refusal | None:
-        """Why a lane has no turn while the head of its StrictFIFO queue is parked; None where it may."""
+        """The reason why a lane waits behind the parked head of its StrictFIFO queue; else None."""
         if not queue.strict:
             return None
         head = self.head(queue.name)
@@ -263,7 +264,7 @@ class Waiting:
         return behind(lane.demand.key, queue.name, head.first(1)[0].uid)
 
     def head(self, queue: str) -> WaitingLane | None:
-        """The lane whose first workload is the head of its queue; None where nobody waits."""
+        """The lane whose first workload is the head of its queue; None if none waits."""
         return min((each for each in self.lanes(queue) if each), key=self._order, default=None)
 
     def _rank(self, lane: WaitingLane) -> float:
@@ -285,7 +286,7 @@ class Waiting:
         return told
 
     def wake(self, which: Callable[[WaitingLane, Refusal], bool] | None = None) -> int:
-        """Unpark lanes, all or those of which `which` says so; how many."""
+        """Unpark all lanes, or those that `which` selects; returns their number."""
         woken = 0
         for lane in self.every_lane():
             if lane.parked is not None and (which is None or which(lane, lane.parked)):
@@ -293,13 +294,17 @@ class Waiting:
                 woken += 1
         return woken
 
+    def wake_lane(self, lane: WaitingLane) -> None:
+        """Unpark one lane."""
+        self._park(lane, None)
+
     def wake_queue(self, queue: str) -> None:
         """Unpark everything in one queue: its rules changed."""
         for lane in self.lanes(queue):
             self._park(lane, None)
 
     def wake_for_quota(self, queue: str, ledger: Ledger, *, any_shortage: bool = False) -> None:
-        """Quota that `queue` may use was released: unpark those for whom what they lacked is there now.
+        """Quota that `queue` may use was released: unpark workloads whose shortage is over.
 
         With `any_shortage` all who lack quota: less may have to be preempted for them now. Those who
         fitted, had others not come first in the same round, lack nothing in numbers: they try again.
@@ -330,7 +335,7 @@ class Waiting:
         self.wake(lambda lane, parked: parked.reason in _FOR_ROOM)
 
     def wake_due(self, now: dt.datetime) -> None:
-        """Unpark those whom time alone lets try again."""
+        """Unpark workloads that only had to wait for a time."""
         self.wake(lambda lane, parked: parked.retry_at is not None and parked.retry_at <= now)
 
 
@@ -346,7 +351,7 @@ def _may_fit(demand: Demand, best_node: Mapping[str, int], left: Mapping[str, in
 
 
 def _before(lane: WaitingLane, priority: int, entry: Entry) -> int:
-    """How many workloads of `lane` come before an entry of that priority."""
+    """The number of workloads of `lane` before an entry of that priority."""
     if lane.demand.priority != priority:
         return len(lane) if lane.demand.priority > priority else 0
     return lane.rank(entry)

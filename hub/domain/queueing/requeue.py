@@ -1,4 +1,4 @@
-"""What becomes of a workload that was considered and not admitted, by Kueue's queueing strategies.
+"""Requeues a workload that was considered and not admitted, by Kueue's queueing strategies.
 
 Each queue has a heap of those that may be considered and a park of those that wait to be woken.
 """
@@ -10,7 +10,7 @@ from hub.domain.quota.holders import PendingWorkload
 
 
 class Outcome(StrEnum):
-    """Why an attempt ended without admission: Kueue's requeue reasons."""
+    """Reasons why an attempt ended without admission: Kueue's requeue reasons."""
 
     NAMESPACE_MISMATCH = "NamespaceMismatch"
     GENERIC = "Generic"  # failed checks, inactive queue …
@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
 
 class Where(StrEnum):
-    """Where it waits next."""
+    """The next waiting place."""
 
     HEAP = "heap"
     PARKED = "parked"

@@ -1,1 +1,1 @@
-"""What is declared, charged and held: queues, the tree of cohorts, the ledger, shares, history."""
+"""Quota: declared, charged and held amounts; queues, the cohort tree, the ledger, shares, history."""

@@ -1,7 +1,7 @@
 """Quota as declared: flavors, resource groups, queues, and what an admission charges.
 
-Names are those of Kueue's v1beta2. What a queue may still take is answered by `tree`, which
-`ledger` keeps charged. Amounts are exact integers that saturate at 63 bits.
+Names are those of Kueue's v1beta2. `tree`, which `ledger` keeps charged, answers how much a queue may
+still take. Amounts are exact integers that saturate at 63 bits.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ DRAIN: Final = "HoldAndDrain"  # the stop policy under which admitted workloads 
 
 
 class FlavorResource(NamedTuple):
-    """What quota is counted in: one resource of one flavor."""
+    """The unit of quota: one resource of one flavor."""
 
     flavor: str
     resource: str
@@ -166,7 +166,7 @@ def read_usage(admission: JsonView | None) -> dict[FlavorResource, int]:
     for pod_set in (admission or {}).get("podSets") or ():
         flavors = pod_set.get("flavors") or {}
         for resource, amount in (pod_set.get("usage") or {}).items():
-            if int(amount):  # who holds nothing of a resource is nobody to take it from
+            if int(amount):  # a workload that holds nothing of a resource is no victim for it
                 of = FlavorResource(flavors.get(resource, ""), resource)
                 charged[of] = quantity.add(charged.get(of, 0), int(amount))
     return charged

@@ -30,7 +30,7 @@ NONE: Final = Share(infinite=False, value=Fraction(0))
 
 
 def dominant_share(tree: QuotaTree, node: Node) -> Share:
-    """The share of a node now; a node without a parent has none."""
+    """The share of a node now; none for a node without a parent."""
     return dominance(tree, node).share
 
 
@@ -44,7 +44,7 @@ class Dominance(NamedTuple):
 
 
 def dominance(tree: QuotaTree, node: Node) -> Dominance:
-    """What dominates in a node now. Only flavors that it (a cohort: its subtree) has quota for count."""
+    """Dominant resource of a node. Only flavors that it (a cohort: its subtree) has quota for count."""
     if node.parent is None:
         return _NOTHING
     borrowed: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Who holds quota and who asks for it, over one quota tree: what rules of admission look at.
+"""Holders of quota and applicants over one quota tree: the input of admission rules.
 
 `QuotaState` is a cycle's own. What preemption tries, it tries on the tree alone: who holds changes only
 when somebody is admitted or leaves, and what was worked out of a queue's holders lasts until then.
@@ -41,6 +41,8 @@ class AdmittedWorkload:
     pods_ready: bool = True
     started_at: int | None = None  # when it was admitted; None: it merely holds a reservation
     pods: Pods = ()  # what it takes of its cluster, where that is known
+    epoch: int = 0  # by which its cluster's reports name it
+    completions: int | None = None  # pods that are to succeed, where there is such a number
 
     @property
     def identity(self) -> Identity:
@@ -68,7 +70,7 @@ class PendingWorkload:
     requeued: bool = True  # False: condition Requeued=False keeps it parked
     failed_checks: tuple[str, ...] = ()  # in state Retry or Rejected
     gated: bool = False  # a preemption gate is closed
-    nominated: bool = False  # others were told to make room for it
+    nominated: bool = False  # victims were evicted for it
     annotations: Mapping[str, str] = field(default_factory=dict)
     demand: Demand | None = None  # the class of equals it stands for, in the live cycle
     epoch: int = 0
@@ -179,7 +181,7 @@ class Overlay:
 
     charged: Charged
     by_queue: dict[str, QueueHolders]
-    own: set[str]  # queues whose holders nobody else looks at
+    own: set[str]  # queues whose holders no other queue can preempt
 
 
 class QuotaState:
@@ -198,7 +200,7 @@ class QuotaState:
         """`holders` are charged to the tree here; `held`, by queue and uid, are charged already.
 
         Of `held` nothing is copied: it must stay as it is meanwhile. `inactive` queues, stopped or
-        misconfigured, admit nobody and lose nobody.
+        misconfigured, admit and lose no workload.
         """
         self.tree = tree
         self.queues = queues
@@ -214,7 +216,7 @@ class QuotaState:
         return self.tree.queues[queue]
 
     def queue_holders(self, queue: str) -> QueueHolders:
-        """Who holds quota of a queue."""
+        """The holders of a queue's quota."""
         return self._by_queue.get(queue, _NONE)
 
     def holders(self, queue: str) -> Iterable[AdmittedWorkload]:
@@ -255,7 +257,7 @@ class QuotaState:
             self.tree.release(holder.queue, holder.usage)
 
     def mark_evicted(self, holder: AdmittedWorkload) -> None:
-        """It was told to go; it holds its quota until it is gone."""
+        """It is being evicted; it holds its quota until it is gone."""
         if not holder.evicted and self.holds(holder):
             self._mine(holder.queue).put(replace(holder, evicted=True))
 
@@ -278,7 +280,7 @@ class QuotaState:
 
     @contextmanager
     def seen_as(self, overlay: "Overlay") -> Iterator[None]:
-        """What if things were so? Whatever is added or removed meanwhile changes the overlay alone."""
+        """What if things were so? Additions and removals inside the block change only the overlay."""
         before = self._by_queue, self._own
         self._by_queue, self._own = overlay.by_queue, overlay.own
         try:

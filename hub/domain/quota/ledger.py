@@ -1,4 +1,4 @@
-"""What each ClusterQueue is charged with, kept while queues and cohorts come, change and go.
+"""Charges of each ClusterQueue, updated while queues and cohorts are created, changed and deleted.
 
 The tree is grown anew when rules change, and charged again; what is charged to a queue that is gone
 stays known, so that it counts again once the queue is back.
@@ -79,11 +79,11 @@ class Ledger:
         return {of: amount for of, amount in used.items() if amount}
 
     def used(self, queue: str, of: FlavorResource) -> int:
-        """What is charged."""
+        """The charges."""
         return self.usage(queue).get(of, 0)
 
     def available(self, queue: str, of: FlavorResource) -> int:
-        """What the queue may still take now; never negative."""
+        """The remaining quota of the queue now; never negative."""
         node = self.node(queue)
         return 0 if node is None else self.tree.available(node, of)
 

@@ -1,4 +1,4 @@
-"""What a ClusterQueue's spec says of preemption, flavor search, checks and fair admission.
+"""The policy in a ClusterQueue's spec: preemption, flavor search, checks and fair admission.
 
 Read once per queue from the normalised (v1beta2) spec; defaults are Kueue's.
 """

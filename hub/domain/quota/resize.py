@@ -2,10 +2,13 @@
 
 Fewer pods free quota once the member has said that the others are gone; more are charged for the
 difference alone, under the same flavors and in the same cluster, once quota and room for all of it are
-there. Admissions are
-as `workloads.admission` keeps them; those of one pod set, since only Jobs change their size.
+there. Admissions are as `workloads.admission` keeps them.
+
+A Job has one pod set. An object of another kind may have several, which one number multiplies: they grow
+and shrink together, and `wanted` and `shrinks` have `podSets`, in the order of the admission.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,26 +24,27 @@ _SIZED: Final = frozenset({"reduced", "wanted", "shrinks"})
 
 @dataclass(frozen=True, slots=True)
 class MissingPods:
-    """What a workload that runs smaller than wanted still needs: pods of one kind, and quota."""
+    """What a workload that runs smaller than wanted still needs: pods of each pod set, and quota."""
 
-    pods: int
+    pods: tuple[int, ...]
     charge: Usage
 
 
 def smaller(have: int, wanted: int) -> str:
-    """What a job says that runs smaller than wanted."""
+    """The message of a job that runs smaller than wanted."""
     return f"runs with {have} of {wanted} pods until there is quota and room for the others"
 
 
 def size(admission: Admission) -> int:
-    """How many pods are admitted at a time."""
-    return int(admission["podSets"][0]["count"])
+    """The number of pods that are admitted at a time."""
+    return sum(int(each["count"]) for each in admission["podSets"])
 
 
 def resized(admission: Admission, pod_set: PodSet, *, left: int, told: bool) -> Json:
     """The admission of what shall have the size of `pod_set`: more as a wish, less at once.
 
-    Where a member was `told` of it, what it frees stays charged until `shrunk`. Every size is charged
+    If a member received (`told`) the change, the freed amount stays charged until `shrunk`. Every size is
+    charged
     for the `left` pods that are still to run, at most.
     """
     given = charged_for(admission["podSets"][0], left)
@@ -54,33 +58,63 @@ def resized(admission: Admission, pod_set: PodSet, *, left: int, told: bool) -> 
     return {**bare, "podSets": [given], "reduced": True, "wanted": wanted}
 
 
+def rescaled(admission: Admission, pod_sets: Sequence[PodSet], *, told: bool) -> Json:
+    """The same of several pod sets that one number multiplies; `pod_sets`: those of the new manifest.
+
+    Nothing of a service is given back before it shrinks.
+    """
+    by_name = {each.name: each for each in pod_sets}
+    given = admission["podSets"]
+    bare = {key: value for key, value in admission.items() if key not in _SIZED}
+    each_sized: list[Json] = [
+        {"count": new.count, "usage": _usage(old, new)}
+        for old, new in ((each, by_name[each["name"]]) for each in given)
+    ]
+    whole = {"count": sum(each["count"] for each in each_sized), "podSets": each_sized}
+    if whole["count"] > size(admission):
+        return {**bare, "podSets": given, "reduced": True, "wanted": whole}
+    if told and whole["count"] < size(admission):
+        return {**bare, "podSets": given, "shrinks": whole}
+    return {**bare, "podSets": _all_with_size(given, whole)}
+
+
 def growth(admission: Admission) -> MissingPods | None:
-    """What it needs to reach the size it is wanted in; None if it has that."""
+    """The missing amount up to its wanted size; None if it has that."""
     wanted = admission.get("wanted")
     if not wanted:
         return None
-    (given,) = admission["podSets"]
-    flavors, had = given["flavors"], given["usage"]
-    charge = {
-        FlavorResource(flavors[name], name): amount - had.get(name, 0)
-        for name, amount in wanted["usage"].items()
-        if amount > had.get(name, 0)
-    }
-    return MissingPods(wanted["count"] - given["count"], charge)
+    charge: dict[FlavorResource, int] = {}
+    pods = []
+    for given, sized in zip(admission["podSets"], _each(wanted), strict=True):
+        flavors, had = given["flavors"], given["usage"]
+        pods.append(sized["count"] - given["count"])
+        for name, amount in sized["usage"].items():
+            if amount > had.get(name, 0):
+                of = FlavorResource(flavors[name], name)
+                charge[of] = charge.get(of, 0) + amount - had.get(name, 0)
+    return MissingPods(tuple(pods), charge)
 
 
 def shrunk(admission: Admission) -> Json:
     """The admission once the pods that are too many are gone."""
-    (given,) = admission["podSets"]
     bare = {key: value for key, value in admission.items() if key not in _SIZED}
-    return {**bare, "podSets": [_with_size(given, admission["shrinks"])]}
+    return {**bare, "podSets": _all_with_size(admission["podSets"], admission["shrinks"])}
 
 
 def grown(admission: Admission) -> Json:
     """The admission once the whole difference is charged."""
-    (given,) = admission["podSets"]
     bare = {key: value for key, value in admission.items() if key not in _SIZED}
-    return {**bare, "podSets": [_with_size(given, admission["wanted"])]}
+    return {**bare, "podSets": _all_with_size(admission["podSets"], admission["wanted"])}
+
+
+def _each(sized: JsonView) -> Sequence[JsonView]:
+    """The size of each pod set."""
+    found: Sequence[JsonView] = sized.get("podSets") or [sized]
+    return found
+
+
+def _all_with_size(given: Sequence[JsonView], sized: JsonView) -> list[Json]:
+    return [_with_size(one, new) for one, new in zip(given, _each(sized), strict=True)]
 
 
 def _with_size(given: JsonView, sized: JsonView) -> Json:

@@ -200,15 +200,19 @@ class QuotaTree:
 
     def _quota(self, node: Node, of: FlavorResource) -> Column:
         found = self._quotas[node.tree].get(of)
-        if found is None:  # nobody has quota for it
+        if found is None:  # no node has quota for it
             members = _link(node.root(), node.tree, [])
             found = self._quotas[node.tree][of] = _column(members, of)
         return found
 
     def available(self, node: Node, of: FlavorResource) -> int:
-        """What a queue may still take now; negative only for a cohort that is over its quota."""
-        free = self.left(node, of)
-        return max(0, free) if node.is_queue else free
+        """The remaining quota of a queue now; negative only for a cohort that is over its quota."""
+        column = self._quotas[node.tree].get(of) or self._quota(node, of)
+        used = self.used[node.tree].get(of) or self._charged(node, of)
+        free = (
+            column.subtree[0] - used[0] if column.plain else available(column, used, node.places)
+        )
+        return 0 if free < 0 and node.is_queue else free
 
     def left(self, node: Node, of: FlavorResource) -> int:
         """The same, where a queue may be over too: below 0 so much must go before it may take anything."""
@@ -294,13 +298,13 @@ class QuotaTree:
                 over.pop(node, None)
 
     def apart(self) -> "Charged":
-        """What is charged, to be changed by itself with `seen_as`."""
+        """The charges, to be changed alone with `seen_as`."""
         used = [{of: column.copy() for of, column in used.items()} for used in self.used]
         return Charged(used, {})
 
     @contextmanager
     def seen_as(self, charged: "Charged") -> Iterator[None]:
-        """What if this were charged? What is charged and released meanwhile changes it alone."""
+        """What if this were charged? Charges and releases inside the block change only this copy."""
         before, over = self.used, self._over
         self.used, self._over = charged
         try:
@@ -310,7 +314,7 @@ class QuotaTree:
 
     @contextmanager
     def on_trial(self, node: Node) -> Iterator[None]:
-        """Whatever is charged and released in a tree meanwhile is as it was afterwards."""
+        """Charges and releases inside the block are undone at its end."""
         used = self.used.copy()
         used[node.tree] = {of: column.copy() for of, column in used[node.tree].items()}
         with self.seen_as(Charged(used, {})):

@@ -17,7 +17,7 @@ class Column(NamedTuple):
     subtree: list[int]
     local: list[int] | None
     limits: list[int | None] | None
-    plain: bool  # nothing but what the root has left bounds anybody
+    plain: bool  # only the root's remainder bounds each node
 
     @classmethod
     def of(cls, subtree: list[int], local: list[int], limits: list[int | None]) -> "Column":
@@ -34,7 +34,7 @@ def plus(a: int, b: int) -> int:
 
 
 def available(column: Column, used: list[int], places: tuple[int, ...]) -> int:
-    """What a node may still take: `places` are its own and those above, to that of the root."""
+    """The remaining quota of a node: `places` are its own and those above, to that of the root."""
     if column.plain:
         return column.subtree[0] - used[0]
     free = 0

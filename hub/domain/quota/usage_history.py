@@ -15,14 +15,14 @@ from hub.domain.quota.declared import Usage
 
 @dataclass(frozen=True, slots=True)
 class UsageHistory:
-    """How usage is remembered. Times in seconds; weights by resource, 1 where none is given."""
+    """Settings of the memory of usage. Times in seconds; weights by resource, 1 where none is given."""
 
     half_life: float = 0.0
     sampling: float = 300.0
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def alpha(self, elapsed: float) -> float:
-        """How much the present counts after `elapsed` seconds: 1 - 0.5^(elapsed / half-life)."""
+        """The weight of the present after `elapsed` seconds: 1 - 0.5^(elapsed / half-life)."""
         return 0.0 if self.half_life <= 0 else 1.0 - math.pow(0.5, elapsed / self.half_life)
 
     def decayed(
@@ -38,7 +38,7 @@ class UsageHistory:
         }
 
     def penalty(self, request: Mapping[str, float]) -> dict[str, float]:
-        """What an admission adds until the next sample has seen it."""
+        """The penalty that an admission adds until the next sample includes it."""
         alpha = self.alpha(self.sampling)
         return {r: amount * alpha for r, amount in request.items()}
 
@@ -52,7 +52,7 @@ class UsageHistory:
 class Ranks:
     """Rank of every LocalQueue (`namespace/name`): what it consumed, and what it reserved since.
 
-    What was reserved is summed exactly, so that taking some of it back leaves no trace.
+    Reservations are summed exactly, so that a released one leaves no trace.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Ranks:
         self._shift(local_queue, usage, 1)
 
     def forgive(self, local_queue: str, usage: Usage) -> None:
-        """A reservation counts no more: it came to nothing, or has entered what was consumed."""
+        """A reservation no longer counts: it was released, or has entered the consumption."""
         self._shift(local_queue, usage, -1)
 
     def weigh(self, weights: Mapping[str, float]) -> None:
@@ -94,7 +94,7 @@ class Ranks:
             self._update(name)
 
     def consume(self, consumed: Mapping[str, Mapping[str, float]]) -> None:
-        """What all LocalQueues have consumed as of a sample."""
+        """The consumption of all LocalQueues as of a sample."""
         self._consumed = {name: dict(amounts) for name, amounts in consumed.items()}
         self.values = {}
         for name in {*self._consumed, *self._weights, *self._reserved}:
@@ -143,7 +143,7 @@ class Ranks:
 
 
 def request_of(usage: Usage) -> dict[str, float]:
-    """What a usage asks for by resource, in Kubernetes' units."""
+    """The request of a usage by resource, in Kubernetes' units."""
     total: dict[str, int] = {}
     for of, amount in usage.items():
         total[of.resource] = total.get(of.resource, 0) + amount

@@ -1,1 +1,1 @@
-"""How a change reaches clusters: some at a time, each with what overrides make of it. Pure."""
+"""Rollout of a change to clusters: some at a time, each with its overrides applied. Pure."""

@@ -1,4 +1,4 @@
-"""Whether a placement may lose a cluster now, by its disruption budget: KubeFleet's rules. Pure.
+"""Disruption budgets: whether a placement may lose a cluster now, by KubeFleet's rules. Pure.
 
     allowed where   maxUnavailable - (bindings - available) > 0
     or              available - minAvailable > 0
@@ -32,8 +32,9 @@ class DisruptionBudget:
 class BoundCluster:
     """One cluster of a placement.
 
-    `given`: it has been given something; `available`: since then all of that is there, and works; `leaving`:
-    what it has is being taken back; `jobs`: of the placement's Jobs, how many are there and have not ended.
+    `given`: it has been given something; `available`: since then all of that is there, and works;
+    `leaving`: its objects are being withdrawn; `jobs`: of the placement's Jobs, how many are there and
+    have not ended.
     """
 
     given: bool = True
@@ -44,7 +45,7 @@ class BoundCluster:
 
 @dataclass(frozen=True, slots=True)
 class EvictedPlacement:
-    """What an eviction is asked of. `wanted`: clusters that the policy wants; `clusters`: those it has."""
+    """The subject of an eviction. `wanted`: clusters that the policy wants; `clusters`: those it has."""
 
     kind: str  # ClusterResourcePlacement | ResourcePlacement
     policy: str = "PickAll"  # PickAll | PickN | PickFixed
@@ -56,7 +57,7 @@ class EvictedPlacement:
 
 @dataclass(frozen=True, slots=True)
 class EvictionVerdict:
-    """`valid`: whether it can be asked at all; `allowed`; and both in words."""
+    """`valid`: True if the eviction is possible at all; `allowed`; and both in words."""
 
     valid: bool
     allowed: bool
@@ -74,14 +75,14 @@ class EvictionVerdict:
 
     @property
     def condition_reason(self) -> str:
-        """Reason of the last condition that is said."""
+        """Reason of the last condition."""
         return self.executed_reason if self.valid else INVALID
 
 
 def may_evict(
     placement: EvictedPlacement, cluster: str, budget: DisruptionBudget | None
 ) -> EvictionVerdict:
-    """Whether one cluster may be taken out."""
+    """True if one cluster may be evicted."""
     if not placement.found:
         return _invalid(f"Failed to find {placement.kind} targeted by eviction")
     if placement.deleting:
@@ -108,7 +109,7 @@ def _of_bound(
             "resources propagated by placement is currently being removed from cluster targeted by eviction"
         )
     if bound.jobs and not bound.given:
-        return _allowed(f"{bound.jobs} Job(s) are taken back and wait for a cluster again")
+        return _allowed(f"{bound.jobs} Job(s) are withdrawn and wait for a cluster again")
     if not bound.given:
         return _blocked(
             "Eviction is blocked, placement has not propagated resources to target cluster yet"
@@ -152,7 +153,7 @@ def _by_budget(
 
 
 def _misconfigured(placement: EvictedPlacement, budget: DisruptionBudget) -> str:
-    """Of PickAll nobody says how many are wanted: only a number of those that stay means something."""
+    """PickAll states no wanted number: only a minimum number of remaining clusters is meaningful."""
     if budget.max_unavailable is None and budget.min_available is None:
         return "neither MaxUnavailable nor MinAvailable is specified"
     if placement.policy != "PickAll":

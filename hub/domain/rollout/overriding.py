@@ -1,4 +1,4 @@
-"""What overrides make of one object for one cluster: KubeFleet's rules, JSON Patch, variables. Pure.
+"""Applies overrides to one object for one cluster: KubeFleet's rules, JSON Patch, variables. Pure.
 
 Every rule that selects the cluster counts, in order; those of cluster overrides come first, so that what a
 namespace says wins. Variables stand in values: `${MEMBER-CLUSTER-NAME}`, `${MEMBER-CLUSTER-LABEL-KEY-<key>}`.
@@ -42,7 +42,7 @@ def overridden(
 ) -> Json | None:
     """The object as the cluster gets it; None where it gets none of it. Raises OverrideFailed.
 
-    `overrides`: those that name the object, `in_order`. Whatever they make is an object that can be sent.
+    `overrides`: those that name the object, `in_order`. The result is always an object that can be sent.
     """
     try:
         return _made(manifest, overrides, cluster, labels)

@@ -53,7 +53,9 @@ _NOT_PLACED: Final = "this removal does not concern it"
 _FOREIGN: Final = frozenset(
     {"NameConflict", "NotAccepted"}
 )  # the agent's reasons: others' objects
-_UNKNOWN_INSIDE: Final = "deleted if nothing else is in it: what others have in it is not reported"
+_UNKNOWN_INSIDE: Final = (
+    "deleted if nothing else is in it: objects of others in it are not reported"
+)
 
 
 def fates_of(going: Sequence[MemberObject], staying: Iterable[MemberObject]) -> list[ObjectFate]:

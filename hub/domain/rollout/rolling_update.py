@@ -1,4 +1,4 @@
-"""Which clusters of a placement get its newest version now, by KubeFleet's RollingUpdate. Pure.
+"""Clusters of a placement that get its newest version now, by KubeFleet's RollingUpdate. Pure.
 
     least available = target - maxUnavailable          percents are of the target, rounded up
     may be lost     = ready - leaving - least available
@@ -25,7 +25,7 @@ _PERIOD_S: Final = 60
 class RollingUpdate:
     """`rollingUpdate` of a strategy: numbers of clusters, or percents of them (`"25%"`).
 
-    `period`: what no kind tells of counts as ready so long after it was applied.
+    `period`: an object whose kind does not report availability counts as ready this long after its apply.
     """
 
     max_unavailable: int | str = _QUARTER
@@ -50,7 +50,8 @@ class Holding:
 
     `wanted`: it is chosen; `given`: something was given to it; `current`: what it would be given now;
     `ready`: all of that is there and available; `untold`: all is there, for less than the period, and some
-    kind does not tell; `failed`: some of it could not be applied; `leaving`: all of it is being taken back;
+    kind does not tell; `failed`: some of it could not be applied; `leaving`: all its objects are being
+    withdrawn;
     `closed`: the member's people take nothing new.
     """
 
@@ -67,7 +68,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What may happen now, by cluster, and what has to wait. `why`: what it waits for, in words."""
+    """The allowed steps, by cluster, and the held ones. `why`: what it waits for, in words."""
 
     begin: tuple[str, ...] = ()
     update: tuple[str, ...] = ()
@@ -84,7 +85,7 @@ def share(of: int | str, target: int) -> int:
 
 
 def next_step(holdings: Iterable[Holding], target: int, budget: RollingUpdate) -> Step:
-    """Which clusters begin, change and end now. `target`: how many the policy wants.
+    """The clusters that begin, change and end now. `target`: how many the policy wants.
 
     Earlier ones go first; of those that have something to lose, what is taken back before what changes.
     A wanted cluster that is closed keeps what it has and is given nothing. It counts neither as wanted nor as
@@ -150,7 +151,7 @@ def _why(
     if unready:
         return f"{_few(unready)} must become available first ({of})"
     if going:
-        return f"{_few(going)} must let go of it first ({of})"
+        return f"{_few(going)} must release it first ({of})"
     if not share(budget.max_unavailable, target):
         return f"no cluster may become unavailable ({of}): raise maxUnavailable"
     return f"others come first ({of})"

@@ -12,7 +12,7 @@ DELETION: Final = "kubernetes-fleet.io/deleteStage"  # KubeFleet's name of the l
 
 
 class Progress(StrEnum):
-    """How a run stands, as the reasons of its condition Progressing have it."""
+    """States of a run, as the reasons of its condition Progressing."""
 
     PROGRESSING = "Progressing"
     WAITING = "Waiting"
@@ -24,7 +24,7 @@ class Progress(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """One cluster in its stage. `accepted`: the run went on although it had failed."""
+    """One cluster in its stage. `accepted`: a person resumed the run although it had failed."""
 
     cluster: str
     started_at: dt.datetime | None = None
@@ -59,7 +59,7 @@ class StageState:
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """A run: its stages, the last of all, and why it has stopped by itself ("": it has not)."""
+    """A run: its stages, the newest version, and the reason why the hub stopped it ("": it did not)."""
 
     stages: tuple[StageState, ...]
     deletion: StageState
@@ -82,7 +82,7 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSight:
-    """What stands in one cluster. `has`: what the run would give it; `ready`: and all of it is available.
+    """The state of one cluster. `has`: what the run would give it; `ready`: and all of it is available.
 
     `trouble`: why not, in words; `refused`: it never will be as things are; `gone`: it has nothing left.
     `awaited`: its agent has yet to report whether it may be given anything; that takes seconds.
@@ -98,7 +98,7 @@ class ClusterSight:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`most_failed` 0: a run never stops by itself."""
+    """`most_failed` 0: the hub never stops a run."""
 
     deadline: dt.timedelta
     most_failed: int = 0
@@ -108,7 +108,7 @@ class Limits:
 class RunStep:
     """What happens now: who is given the version, from whom all is taken back, how the run stands then.
 
-    `requests`: (stage, "before" | "after") whose approval is to be asked for; `again_at`: when time alone
+    `requests`: (stage, "before" | "after") whose approval must be requested; `again_at`: when time alone
     changes something.
     """
 
@@ -125,7 +125,7 @@ Approved = Collection[tuple[str, str]]  # (stage, "before" | "after")
 
 
 def resumed(run: RunState) -> RunState:
-    """As somebody lets it go on: what has failed so far does not stop it again."""
+    """The run after a person resumed it: failures so far do not stop it again."""
     return replace(
         run,
         halted="",

@@ -1,4 +1,4 @@
-"""What a staged update run does next: KubeFleet's staged updates, and stopping by itself. Pure.
+"""The next step of a staged update run: KubeFleet's staged updates, and automatic stops. Pure.
 
 A run goes through its stages in order. A stage begins once what comes before it is done; its clusters
 get the run's version in order, never more at once than it allows; it ends when all have it available and
@@ -38,7 +38,7 @@ def next_step(
     *,
     stopped: bool = False,
 ) -> RunStep:
-    """What the run does now. `stopped`: somebody wants it to."""
+    """The next step of the run. `stopped`: a person wants it stopped."""
     run = replace(run, stages=tuple(_seen(s, sights, now, limits) for s in run.stages))
     failed = run.failed()
     if not run.halted and limits.most_failed and len(failed) >= limits.most_failed:
@@ -56,7 +56,7 @@ def next_step(
     run = replace(run, deletion=deletion)
     left = [each.cluster for each in deletion.clusters if not each.done]
     if left:
-        why = f"taking back from {_few(left)}, which are not chosen any more"
+        why = f"withdrawing from {_few(left)}, which are no longer chosen"
         return RunStep(
             run, Progress.PROGRESSING, why, give=_lacking(run, sights), remove=tuple(left)
         )
@@ -66,7 +66,7 @@ def next_step(
 def _seen(
     stage: StageState, sights: Mapping[str, ClusterSight], now: dt.datetime, limits: Limits
 ) -> StageState:
-    """A stage with what became of the clusters under way."""
+    """A stage with the results of the clusters in progress."""
     if stage.started_at is None or stage.ended_at is not None:
         return stage
     clusters = tuple(
@@ -89,7 +89,7 @@ def _settled(
     elif now - each.started_at >= limits.deadline:
         failure = f"not available after {_words(limits.deadline)}"
         failure += f": {sight.trouble}" if sight.trouble else ""
-    accepted = each.accepted and bool(failure)  # who has recovered may fail anew
+    accepted = each.accepted and bool(failure)  # a recovered cluster may fail again
     return replace(each, failure=failure, accepted=accepted)
 
 
@@ -135,7 +135,7 @@ class _StageTurn:
         return stage
 
     def step(self, run: RunState) -> RunStep:
-        """What is left at the stage that does not end yet."""
+        """The open part of a stage that does not end yet."""
         return RunStep(
             run,
             self._progress,
@@ -241,7 +241,7 @@ def _stand_still(
         names = _few([each.cluster for each in moving])
         why = run.halted or f"stopping once {names} are done"
         return RunStep(run, Progress.STOPPING, why, give=give, again_at=due)
-    why = run.halted or "stopped; no cluster is under way"
+    why = run.halted or "stopped; no cluster is in progress"
     return RunStep(run, Progress.STOPPED, why, give=give, again_at=due)
 
 
@@ -302,8 +302,8 @@ def _deadlines(
 def _halted(failed: Collection[ClusterState], limits: Limits) -> str:
     names = _few([each.cluster for each in failed])
     return (
-        f"stopped by itself: {names} failed ({_first(list(failed))}), and {limits.most_failed} failed "
-        "cluster(s) stop a run: mend it and resume, or go back"
+        f"the hub stopped it: {names} failed ({_first(list(failed))}), and {limits.most_failed} failed "
+        "cluster(s) stop a run: fix the cause and resume, or roll back"
     )
 
 

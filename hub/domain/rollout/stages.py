@@ -36,7 +36,7 @@ class Stage:
     after: tuple[dt.timedelta | None, ...] = ()
 
     def at_once(self, clusters: int) -> int:
-        """How many of its clusters may be updated together."""
+        """The number of its clusters that may be updated together."""
         if isinstance(self.concurrency, int):
             return max(1, self.concurrency)
         return max(1, int(self.concurrency.removesuffix("%")) * clusters // 100)
@@ -77,7 +77,7 @@ def _ordered(
 
 
 def _place(name: str, key: str, labels: Mapping[str, str]) -> tuple[bool, int, str]:
-    """Where a cluster stands in its stage. Raises StagesUnfit for a label that is no whole number."""
+    """The position of a cluster in its stage. Raises StagesUnfit for a label that is no whole number."""
     value = labels.get(key) if key else None
     if value is None:
         return True, 0, name

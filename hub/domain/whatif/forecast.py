@@ -1,8 +1,8 @@
 """When a waiting workload will be admitted: known ends of runs played forward through the cycle itself.
 
 Only its own tree of queues takes part. A workload without known runtime never ends here, so the answer
-is an instant that rests on named ends, or the reason why there is none. Whoever is preempted, now or in
-the play, leaves at once and does not come back.
+is an instant that rests on named ends, or the reason why there is none. A preempted workload, now or in
+the simulation, leaves at once and does not come back.
 """
 
 import datetime as dt
@@ -26,12 +26,12 @@ from hub.domain.workloads.demand import Demand
 from shared.resources import Resources
 
 STEPS: Final = 500  # instants looked at
-TOO_MUCH: Final = "too much goes before it to be played to its end"
+TOO_MUCH: Final = "too many workloads are ahead of it to simulate to the end"
 
 
 @dataclass(frozen=True, slots=True)
 class Runtimes:
-    """What is known of runs: when holders end, how long those that wait will run (microseconds)."""
+    """Known runtimes: the ends of holders, and the durations of waiting workloads (microseconds)."""
 
     ends: Mapping[str, int] = field(default_factory=dict)
     lasting: Mapping[str, int] = field(default_factory=dict)
@@ -75,12 +75,12 @@ def forecast(
         if not play.settled:
             continue
         if not play.go_on():
-            return play.told(None, "nothing more is known to end that would let it in")
+            return play.told(None, "no other known end would free enough for it")
     return play.told(None, TOO_MUCH)
 
 
 class _Play:
-    """Queues, quota and room as time goes on."""
+    """Queues, quota and room over time."""
 
     def __init__(
         self, snapshot: Snapshot, runtimes: Runtimes, now: dt.datetime, profile: Profile

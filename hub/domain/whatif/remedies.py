@@ -1,4 +1,4 @@
-"""What would let a waiting workload in: differences under which the engine itself would admit it.
+"""Remedies for a waiting workload: differences with which the engine itself would admit it.
 
 Each `Remedy` was tried on a `Trial`: the cycle's own search said yes on a picture with that
 difference, in full or, where `rest` says so, up to what else is missing. Nothing here is estimated.
@@ -25,7 +25,7 @@ Ends = Mapping[str, int]  # uid → when it is expected to end, microseconds sin
 
 
 def remedies(trial: Trial, ends: Ends) -> list[Remedy]:
-    """What would let the workload in, from what needs nobody to what needs hardware."""
+    """The differences that would admit the workload, from settings to hardware."""
     found = trial.ask()
     if found.search.mode is Mode.FIT:
         return [Remedy(RemedyKind.TURN)]
@@ -41,11 +41,12 @@ def remedies(trial: Trial, ends: Ends) -> list[Remedy]:
         lambda: supply_remedies.fleet(trial, found),
         lambda: supply_remedies.fewer_pods(trial),
     ]
-    return [remedy for look in looked_for if trial.may_ask for remedy in look()]
+    told = [remedy for look in looked_for if trial.may_ask for remedy in look()]
+    return sorted(told, key=lambda remedy: bool(remedy.rest))  # first those that suffice
 
 
 def by_flavor(trial: Trial) -> Iterator[tuple[str, Nominee]]:
-    """What the workload could get of each flavor alone, in the queue's order."""
+    """The possible assignments of the workload for each flavor alone, in the queue's order."""
     for number, group in enumerate(trial.queue.groups):
         for flavor in group.flavors:
             if not trial.may_ask:
@@ -91,10 +92,9 @@ def _none_to_spare(
     gone: list[AdmittedWorkload],
     will_do: Callable[[Sequence[AdmittedWorkload]], bool],
 ) -> list[AdmittedWorkload]:
-    """Those of them without whom it would not do, the later ones left out first.
+    """The necessary ones, tried by leaving out the later ones first.
 
-    Until nobody more can be: of pod sets that fill nodes one after another, fewer gone may do where
-    more did not.
+    Until no more can be: of pod sets that fill nodes one after another, fewer gone may do where more did not.
     """
     before = 0
     while before != len(gone):
@@ -109,7 +109,7 @@ def _none_to_spare(
 
 
 def _candidates(trial: Trial, found: Nominee, ends: Ends) -> list[AdmittedWorkload]:
-    """Whose end might help: who uses the quota that is short; else who is on the nearest cluster."""
+    """Candidates whose end might help: holders of the missing quota; else those on the nearest cluster."""
     quota_state = trial.quota_state
     contested = {s.of for s in found.search.shortages}
     nearest = trial.none.nearest if trial.none else None
@@ -146,7 +146,7 @@ def _taken(holder: AdmittedWorkload, of: Mapping[str, int]) -> int:
 def _usage_of(
     gone: Sequence[AdmittedWorkload], found: Nominee
 ) -> tuple[tuple[FlavorResource, int], ...]:
-    """What their end frees of what is short; of everything they hold where only clusters were short."""
+    """The missing quota that their end frees; if only clusters were short, everything that they hold."""
     contested = {s.of for s in found.search.shortages}
     total: dict[FlavorResource, int] = {}
     for holder in gone:
@@ -219,7 +219,7 @@ def _allows(present: str, value: str) -> bool:
 
 
 def _limits(trial: Trial) -> Iterator[Remedy]:
-    """What an administrator allows of preemption, one by one."""
+    """An administrator's preemption settings, one by one."""
     limits = trial.profile.rules.limits
     if limits.budget is not None and trial.may_ask:
         found = trial.ask(Variation(limits=replace(limits, budget=None)))

@@ -1,4 +1,4 @@
-"""What would let a waiting workload in, as values: one difference each, that the engine was tried with."""
+"""Remedies for a waiting workload, as values: one difference each, tested with the engine."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from hub.domain.quota.holders import AdmittedWorkload
 
 
 class RemedyKind(StrEnum):
-    """What would have to be different."""
+    """A difference of the snapshot."""
 
     TURN = "Turn"  # nothing: it fits, its turn has not come
     PREEMPTION = "Preemption"  # nothing: it may preempt when its turn comes
@@ -31,8 +31,9 @@ class RemedyKind(StrEnum):
 class Remedy:
     """One difference that would do. Fields that its kind has no use for are empty.
 
-    `amounts`: released, or to be added. `holders` end, or are preempted. `number`: the priority to
-    exceed, nodes, pods, victims. `rest`: what else is missing then; "" where nothing is.
+    `amounts`: released, or to be added (of NODES: as nominal quota too). `holders` end, or are
+    preempted. `number`: the priority to exceed, nodes, pods, victims. `rest`: what else is missing then;
+    "" where nothing is.
     """
 
     kind: RemedyKind

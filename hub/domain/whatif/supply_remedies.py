@@ -1,5 +1,5 @@
-"""What would let a waiting workload in, where it is not that somebody else goes: more quota, a fleet
-that has more or keeps less from it, fewer pods. Each tried on a `Trial`, as `remedies` says.
+"""Remedies for a waiting workload other than preemption: more quota, a fleet with more room or fewer
+constraints, fewer pods. Each tried on a `Trial`, as `remedies` says.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +23,11 @@ _ROUNDS: Final = 6  # of raising quota until nothing of it is short
 _FLAVORS: Final = 3  # flavors of which more is tried
 _CORDONED: Final = 3  # cordoned clusters looked at
 _NEW_NODE: Final = "new"
+_NO_ROOM: Final = "Fits"  # the rule of clusters that may take it, and have no room
 
 
 def quota(trial: Trial, found: Nominee) -> Iterator[Remedy]:
-    """How much more nominal quota its ClusterQueue would need."""
+    """The missing nominal quota of its ClusterQueue."""
 
     def raised(quota: Quota, more: int) -> Quota:
         return replace(quota, nominal=quota.nominal + more)
@@ -35,7 +36,7 @@ def quota(trial: Trial, found: Nominee) -> Iterator[Remedy]:
 
 
 def borrowing(trial: Trial, found: Nominee) -> Iterator[Remedy]:
-    """How much higher its borrowing limit would have to be."""
+    """The missing borrowing limit of its ClusterQueue."""
 
     def raised(quota: Quota, more: int) -> Quota:
         limit = quota.borrowing_limit
@@ -82,12 +83,28 @@ def _raise(
             return None
         queue = replace(queue, quotas=quotas)
         search = trial.ask(Variation(queue=queue)).search
-        if search.mode is Mode.FIT or (search.mode is Mode.NO_FIT and search.asks is not None):
-            rest = "" if search.mode is Mode.FIT else search.message
-            return Remedy(kind, tuple(sorted(added.items())), rest=rest)
+        if search.mode is Mode.FIT:
+            return Remedy(kind, tuple(sorted(added.items())))
+        if search.mode is Mode.NO_FIT and search.asks is not None:
+            return _with_more_nodes(trial, queue, search, kind, added)
         if not _short(search, queue, flavors):
             flavors += [s.of.flavor for s in search.shortages][:1]
     return None
+
+
+def _with_more_nodes(
+    trial: Trial,
+    queue: ClusterQueue,
+    search: Search,
+    kind: RemedyKind,
+    added: Mapping[FlavorResource, int],
+) -> Remedy:
+    """More quota where clusters are missing even then: with nodes, if nominal quota and nodes will do."""
+    amounts = tuple(sorted(added.items()))
+    if kind is RemedyKind.QUOTA and search.asks is not None:
+        for nodes in _nodes(trial, search.asks, queue):
+            return replace(nodes, amounts=amounts)
+    return Remedy(kind, amounts, rest=search.message)
 
 
 def _short(
@@ -138,19 +155,26 @@ def _unconstrained(trial: Trial) -> Iterator[Remedy]:
             )
 
 
-def _nodes(trial: Trial, asks: Sequence[NodeAsk]) -> Iterator[Remedy]:
-    """How many nodes, each with what one pod asks free, the nearest cluster would need."""
-    nearest = trial.none.nearest if trial.none else None
-    if nearest is None:
+def _nodes(
+    trial: Trial, asks: Sequence[NodeAsk], queue: ClusterQueue | None = None
+) -> Iterator[Remedy]:
+    """How many nodes, each with what one pod asks free, the nearest cluster would need.
+
+    `queue`: its own, with other limits.
+    """
+    place = _nearest(trial)
+    if place is None:
         return
     pairs = zip(trial.who.pod_sets, asks, strict=True)
-    pod_set, ask = next((p, a) for p, a in pairs if p.name == nearest.pod_set)
-    cluster = trial.snapshot.clusters[nearest.cluster]
+    pod_set, ask = next((p, a) for p, a in pairs if p.name == place[1])
+    cluster = trial.snapshot.clusters[place[0]]
     labels = _labels_for(cluster, ask)
     number = trial.least(
         pod_set.count,
         lambda n: trial.fits(
-            Variation(clusters={cluster.name: _with_nodes(cluster, pod_set, labels, n)})
+            Variation(
+                clusters={cluster.name: _with_nodes(cluster, pod_set, labels, n)}, queue=queue
+            )
         ),
     )
     if number is not None:
@@ -163,6 +187,20 @@ def _nodes(trial: Trial, asks: Sequence[NodeAsk]) -> Iterator[Remedy]:
             labels=shown,
             pod=pod,
         )
+
+
+def _nearest(trial: Trial) -> tuple[str, str] | None:
+    """The nearest cluster, and the pod set that does not fit there.
+
+    If no cluster has a node for such pods: any cluster that may take them.
+    """
+    none = trial.none
+    if none is None:
+        return None
+    if none.nearest is not None:
+        return none.nearest.cluster, none.nearest.pod_set
+    without = [v.cluster for v in none.verdicts if v.rejection.rule == _NO_ROOM]
+    return (min(without), trial.who.pod_sets[0].name) if without else None
 
 
 def _labels_for(cluster: Cluster, ask: NodeAsk) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from hub.domain.admission.flavor_assigner import Mode, Search
 from hub.domain.admission.nomination import Nominator, Nominee
+from hub.domain.cycle import leaving
 from hub.domain.cycle.capacity_view import LiveFleet
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
@@ -31,7 +32,7 @@ from shared.resources import PodSet
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variation:
-    """What is different on a picture. Absent: as it is."""
+    """The difference of a snapshot. Absent: as it is."""
 
     gone: Sequence[AdmittedWorkload] = ()
     priority: int | None = None
@@ -56,7 +57,7 @@ class Stand(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Trial:
-    """One waiting workload on a snapshot that nobody else touches. `left`: questions still allowed."""
+    """One waiting workload on a private snapshot. `left`: questions still allowed."""
 
     snapshot: Snapshot
     who: PendingWorkload
@@ -64,7 +65,7 @@ class Trial:
     profile: Profile
     left: int = 100
     may_go_on: Callable[[], bool] = lambda: True
-    none: NoChoice | None = None  # what the fleet said when it was last asked as it is
+    none: NoChoice | None = None  # what the fleet, as it is, said when it was last asked
     quota_state: QuotaState = field(init=False)
     _fleet: LiveFleet = field(init=False)
 
@@ -94,7 +95,7 @@ class Trial:
         return self.quota_state.policies[self.who.queue]
 
     def ask(self, change: Variation = AS_IT_IS) -> Nominee:
-        """What the workload could get on a picture with this difference."""
+        """The possible assignments of the workload on a snapshot with this difference."""
         self.left -= 1
         who = self._changed(change)
         fleet = self._fleet
@@ -107,7 +108,8 @@ class Trial:
             nominator = Nominator(self.quota_state, self.snapshot.catalog, rules, fleet)
             nominator.preempted = self.snapshot.preempted
             found = nominator.nominate(who)
-        if change is AS_IT_IS:
+        same_pods = change.constraints is None and change.pod_sets is None
+        if change is AS_IT_IS or (fleet is self._fleet and same_pods and found.search.asks):
             self.none = fleet.refusals.get(who.uid)
         return self._held_together(who, found, change)
 
@@ -155,7 +157,7 @@ class Trial:
         return sorted(stands, key=lambda stand: (stand.message != "", stand.cluster))
 
     def survey(self, found: Nominee) -> Survey:
-        """How every cluster stands for the workload, quota aside. It asks for room (not `quota_only`)."""
+        """The state of every cluster for the workload, quota aside. It asks for room (not `quota_only`)."""
         demand = self.who.demand
         assert demand is not None
         search = found.search
@@ -175,7 +177,7 @@ class Trial:
     def least(self, most: int, will_do: Callable[[int], bool]) -> int | None:
         """The least number in 1 … most that will do, where more of it never does harm.
 
-        None where not even `most` will do, or no more questions are allowed.
+        None if even `most` does not suffice, or no more trials are allowed.
         """
         if most < 1 or not self.may_ask or not will_do(most):
             return None
@@ -230,12 +232,10 @@ class Trial:
             clusters = {**clusters, **change.clusters}
             room = _laid_out(clusters, snapshot.clusters, room)
         room = room.copy()
-        position, need = room.layout.position, room.layout.need
         for holder in change.gone:
-            at = position.get(holder.cluster)
+            at = room.layout.position.get(holder.cluster)
             if at is not None:
-                for requests, ask, count in holder.pods:
-                    room.give_back(need(requests, ask), count, at)
+                leaving.give_back(room, clusters, holder, at)
         cluster_search = ClusterSearch(
             clusters, room, self.profile.filters, self.now, self.snapshot.starts
         )

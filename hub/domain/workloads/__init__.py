@@ -1,1 +1,1 @@
-"""What is asked for: shapes, demands, states and transitions, admission checks, placement policies."""
+"""Requests of workloads: shapes, demands, states and transitions, admission checks, placement policies."""

@@ -25,7 +25,7 @@ Rules = tuple[tuple[str, frozenset[str]], ...]  # name, flavors (none: always)
 
 
 class Answer(StrEnum):
-    """What a check's controller says of one workload."""
+    """The answer of a check's controller about one workload."""
 
     PENDING = "Pending"
     READY = "Ready"
@@ -47,19 +47,19 @@ class Check:
 
     @property
     def by_hub(self) -> bool:
-        """The hub dispatches by itself: it answers this check at once."""
+        """The hub itself dispatches: it answers this check at once."""
         return self.controller == MULTIKUEUE
 
 
 class Fault(NamedTuple):
-    """Why a queue can admit nothing, in the words of its condition Active."""
+    """The reason why a queue can admit nothing, in the words of its condition Active."""
 
     reason: str
     message: str
 
 
 def queue_fault(rules: Rules, known: Mapping[str, Check]) -> Fault | None:
-    """Why a queue with these checks is inactive, by Kueue's reasons; None where it is not."""
+    """The reason why a queue with these checks is inactive, by Kueue's reasons; None where it is not."""
     names = [name for name, _ in rules]
     if absent := [n for n in names if n not in known]:
         return Fault("AdmissionCheckNotFound", f"AdmissionChecks not found: {', '.join(absent)}")
@@ -84,7 +84,7 @@ def queue_fault(rules: Rules, known: Mapping[str, Check]) -> Fault | None:
 
 
 def verdict(states: States) -> Answer:
-    """What all answers amount to: the gravest of them; Ready where there are none."""
+    """The combined answer: the gravest of all; Ready if there are no checks."""
     given = {str(each["state"]) for each in states.values()}
     return next((answer for answer in _GRAVEST if answer in given), Answer.READY)
 
@@ -112,7 +112,7 @@ def opened(
 
 
 def closed(states: States, at: str) -> dict[str, State]:
-    """After an eviction every answer is asked for anew; one that said Retry has said so once more."""
+    """An eviction resets every answer to Pending; a check that answered Retry must answer again."""
     found: dict[str, State] = {}
     for name, each in states.items():
         before, said = each["state"], each.get("message") or ""
@@ -141,7 +141,7 @@ def synced(states: States, required: Sequence[str], fresh: States) -> dict[str, 
 
 @dataclass(slots=True)
 class Additions:
-    """What pods get beside their template. `conflicts`: in words; empty where all agree."""
+    """The additions of answers to pods. `conflicts`: in words; empty where all agree."""
 
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
@@ -185,7 +185,7 @@ def _merge(
 
 
 def node_asks(states: States, pod_sets: Sequence[str]) -> list[Additions]:
-    """What answers add to where the pods of each pod set may run; [] where they add nothing."""
+    """The restrictions that answers add to the nodes of each pod set; [] if none."""
     found = [additions(states, name, {}) for name in pod_sets]
     return found if any(a.node_selector or a.tolerations for a in found) else []
 
@@ -196,7 +196,7 @@ def template_conflicts(
     annotations: Mapping[str, str],
     selector: Mapping[str, str],
 ) -> list[str]:
-    """Where answers contradict what the pods' own template says."""
+    """Conflicts between answers and the pods' own template."""
     pairs = (
         ("labels", found.labels, labels),
         ("annotations", found.annotations, annotations),
@@ -211,7 +211,7 @@ def template_conflicts(
 
 
 def requeue_span(states: States) -> dt.timedelta | None:
-    """How long checks that say Retry want the workload out of line: the longest; None for at once."""
+    """The longest back-off that checks with Retry request; None for at once."""
     spans = [
         int(each["requeueAfterSeconds"])
         for each in states.values()

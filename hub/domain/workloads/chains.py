@@ -18,7 +18,7 @@ _SHOWN: Final = 3  # in a sentence
 
 
 def waits_for_others(state: State, held_for: str, reason: str) -> bool:
-    """Is a job held because it waits for other jobs, and by nobody's wish besides?
+    """True if a job is held only because it waits for other jobs.
 
     Hubs of the releases before 2026_11_30 change the reason alone, and leave `held_for` as it was. So the
     reason decides while such hubs may run beside (`schema.BESIDE`); this release writes both.
@@ -29,7 +29,7 @@ def waits_for_others(state: State, held_for: str, reason: str) -> bool:
 
 
 class EndCondition(StrEnum):
-    """How a job must have ended for another to begin."""
+    """The required end of a job for its dependents."""
 
     OK = "ok"  # it succeeded
     ANY = "any"  # however it ended
@@ -37,7 +37,7 @@ class EndCondition(StrEnum):
 
 
 class LinkState(StrEnum):
-    """How one dependency of a job stands."""
+    """States of a dependency."""
 
     WAITING = "Waiting"
     SATISFIED = "Satisfied"
@@ -46,7 +46,7 @@ class LinkState(StrEnum):
 
 
 class JobLink(NamedTuple):
-    """One dependency of a job: on whom, how it must end, and how that stands."""
+    """One dependency of a job: the other job, its required end, and the state."""
 
     name: str
     wanted: EndCondition
@@ -55,7 +55,7 @@ class JobLink(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """What follows for a job. `may_go`: it waits for nobody any more; else it is held with these words."""
+    """The consequence for a job. `may_go`: it has no open dependency; else it is held with these words."""
 
     may_go: bool
     reason: str = ""
@@ -78,19 +78,19 @@ _ENDS: Final[Mapping[str, str]] = {
 
 
 def judge(wanted: EndCondition, state: State) -> LinkState:
-    """How a dependency on a job in this state stands."""
+    """The state of a dependency on a job in this state."""
     return judge_end(wanted, state) if state in FINAL else LinkState.WAITING
 
 
 def judge_end(wanted: EndCondition, state: State) -> LinkState:
-    """How a dependency stands on a job that has ended so, for good."""
+    """The state of a dependency on a job that has finally ended this way."""
     succeeded = state is State.SUCCEEDED
     holds = wanted is EndCondition.ANY or succeeded is (wanted is EndCondition.OK)
     return LinkState.SATISFIED if holds else LinkState.NEVER
 
 
 def follows(links: Sequence[JobLink]) -> Followed:
-    """What follows for a job of all its dependencies."""
+    """The consequence of all dependencies for a job."""
     never = [each for each in links if each.state is LinkState.NEVER]
     if never:
         what = " and ".join(_never(each) for each in never[:_SHOWN]) + _more(len(never))
@@ -110,7 +110,7 @@ def _never(link: JobLink) -> str:
 
 def _satisfied(links: Sequence[JobLink]) -> str:
     what = ", ".join(f"{each.name} {_ENDS.get(each.ended, 'ended')}" for each in links[:_SHOWN])
-    return f"what it waited for has ended: {what}{_more(len(links))}"
+    return f"its dependencies have ended: {what}{_more(len(links))}"
 
 
 def _more(count: int) -> str:
@@ -118,18 +118,19 @@ def _more(count: int) -> str:
 
 
 def in_cycles(after: Mapping[str, Iterable[str]]) -> AbstractSet[str]:
-    """Of jobs and whom each waits for, those that would wait for themselves, by whatever way.
+    """The jobs of a circle among jobs and their dependencies, by whatever path.
 
-    Whoever only waits for such a job is not among them.
+    Jobs that only wait for such a job are not among them.
     """
     graph = {name: [each for each in awaited if each in after] for name, awaited in after.items()}
-    # Two strippings, first of those that wait for nobody left, then of those nobody left waits for.
+    # Kahn's algorithm in both directions: remove jobs without dependencies left, then jobs without
+    # dependents left.
     left = _stripped(graph)
     return frozenset(_stripped(_turned({name: graph[name] for name in left})))
 
 
 def _stripped(graph: Mapping[str, Iterable[str]]) -> list[str]:
-    """What is left once whoever waits for nobody that is left is taken out, again and again."""
+    """Kahn's algorithm; the remainder contains the circles."""
     open_ = {name: len(set(awaited) & graph.keys()) for name, awaited in graph.items()}
     back = _turned(graph)
     free = [name for name, count in open_.items() if not count]

@@ -14,16 +14,16 @@ from hub.domain.workloads.states import TERMINAL, State
 
 
 class Phase(StrEnum):
-    """What people tell apart of a workload's states."""
+    """Phases of a workload for people."""
 
     WAITING = "waiting"
     HELD = "held"
     CHECKED = "checked"  # quota is charged, admission checks are open
-    PLACING = "placing"  # a cluster is chosen; its agent is told
+    PLACING = "placing"  # a cluster is chosen; the offer to its agent follows
     STARTING = "starting"  # the Job is in the cluster; no pod has run
     RUNNING = "running"
     SILENT = "silent"  # its cluster does not answer
-    LEAVING = "leaving"  # it is taken back from its cluster
+    LEAVING = "leaving"  # it is withdrawn from its cluster
     ENDED = "ended"
 
 
@@ -38,7 +38,7 @@ class Happening(NamedTuple):
 
 
 class Now(NamedTuple):
-    """How it stands. `ended_at` None: it has not ended."""
+    """The present state. `ended_at` None: it has not ended."""
 
     state: str
     created_at: dt.datetime
@@ -60,7 +60,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class JobAttempt:
-    """One placement. `ended` "": it goes on; else the event by which it ended, with what was said of it."""
+    """One placement. `ended` "": it continues; else the event by which it ended, with its message."""
 
     cluster: str
     placed_at: dt.datetime
@@ -79,7 +79,7 @@ class Course:
 
     @property
     def last(self) -> Stretch:
-        """What it is in now, or ended in."""
+        """The present phase, or the last one."""
         return self.stretches[-1]
 
 
@@ -163,7 +163,7 @@ class _Walk:
         self._last = happening
 
     def _leave_before(self, happening: Happening) -> None:
-        """It waits again for a cause of which was said before that it leaves."""
+        """It waits again for a cause that an earlier event names."""
         if happening.reason != "Requeued" or self.stretches[-1].phase is Phase.LEAVING:
             return
         why = self._said.get(happening.cause)
@@ -181,7 +181,7 @@ class _Walk:
             if self.stretches[-1].phase is not Phase.ENDED:
                 self._left(at, now.reason or now.state, now.message)
                 self._enter(Phase.ENDED, at, now.message)
-            else:  # what was said as it ended is in its own words
+            else:  # the message at its end has its own words
                 self._change(ended=now.reason or now.state, why=now.message or self._why())
         elif self.stretches[-1].phase is not phase:
             at = max(self.stretches[-1].since, self._last.at if self._last else now.created_at)
@@ -204,7 +204,7 @@ class _Walk:
         self.attempts.append(JobAttempt(happening.cluster, happening.at, started))
 
     def _left(self, at: dt.datetime, reason: str, why: str) -> None:
-        """The attempt is over: by what made it leave, where that was said before."""
+        """The attempt is over, by the cause of an earlier event if there is one."""
         if not self.attempts or self.attempts[-1].ended_at is not None:
             return
         last = self.attempts[-1]

@@ -1,4 +1,4 @@
-"""What equal workloads ask for: one demand, however many jobs stand behind it.
+"""The demand of equal workloads: one record, however many jobs share it.
 
 Workloads that agree in queue, priority, pod sets and constraints are interchangeable but for their
 place in the line: they are filtered and scored once, wait for the same reason, and share one
@@ -11,28 +11,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hub.domain.devices import is_device
 from hub.domain.workloads.placement_policy import Policy, Preferred
 from hub.domain.workloads.refusals import is_member
 from shared import labels
+from shared.consent import NO_TOKEN
 from shared.resources import PodSet, Toleration
 from shared.selectors import LabelSelector, parse_selector
 
 CLUSTERS = labels.PREFIX + "clusters"
 CLUSTER_SELECTOR = labels.PREFIX + "cluster-selector"
 
+JOB: Final = "batch/v1/Job"
 # Until when a cluster is avoided whose own rules forbid the workload: until a person says otherwise.
 FOR_GOOD: Final = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
 REFUSED: Final = "RefusedByMember"  # the reason of such a workload, and of such a cluster
 NAME_CONFLICT: Final = "NameConflict"  # something in the member has its name
 # Reasons that are a member's words: they say more than that no cluster may take the workload.
-SAID_BY_MEMBER: Final = frozenset({REFUSED, NAME_CONFLICT})
+SAID_BY_MEMBER: Final = frozenset({REFUSED, NAME_CONFLICT, NO_TOKEN})
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Where a workload may go, apart from what its pods take. None: no such constraint."""
+    """Constraints on the clusters of a workload, apart from its pods' requests. None: no such constraint."""
 
-    kind: str = "batch/v1/Job"  # apiVersion/Kind that the cluster must serve; "": none is wanted
+    kind: str = JOB  # apiVersion/Kind that the cluster must serve; "": none is wanted
+    is_job: bool = True  # False: an object of a placement, of which no agent runs pods
     clusters: tuple[str, ...] | None = None
     members: tuple[str, ...] | None = None  # its queue's MultiKueue check names these
     selector: LabelSelector | None = None
@@ -63,7 +67,7 @@ class Demand:
 
     @property
     def quota_only(self) -> bool:
-        """It asks for quota and for no room: somebody outside runs it."""
+        """It requests quota and no room: an external executor runs it."""
         return not self.constraints.kind
 
 
@@ -98,6 +102,11 @@ def read_constraints(
     )
 
 
+def kind_constraint(api_version: str, kind: str) -> str:
+    """`Constraints.kind` of a job whose object is of this kind."""
+    return JOB if kind == "Job" else f"{api_version}/{kind}"
+
+
 def _common_tolerations(pod_sets: Sequence[PodSet]) -> tuple[Toleration, ...]:
     """A cluster's taint is tolerated where every pod set tolerates it."""
     if not pod_sets:
@@ -117,7 +126,7 @@ def queue_profile(pod_sets: Sequence[PodSet]) -> tuple[Preferred, ...]:
     CPU, memory and devices, equally weighted, 100 together.
     """
     asked = sorted({r for p in pod_sets for r, amount in p.requests.items() if amount > 0})
-    sorted_by = [r for r in asked if r in {"cpu", "memory"} or "/" in r] or ["cpu"]
+    sorted_by = [r for r in asked if r in {"cpu", "memory"} or is_device(r)] or ["cpu"]
     weight = 100 // len(sorted_by)
     return tuple(
         Preferred(weight, sorter=f"resources.kubernetes-fleet.io/available-{resource}")

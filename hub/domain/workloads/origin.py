@@ -1,10 +1,10 @@
-"""Where an object was declared: whoever declared it owns it."""
+"""The origin of an object: the side that declared it owns it."""
 
 from enum import StrEnum
 
 
 class Origin(StrEnum):
-    """`ANY` is nobody's own: a Namespace that jobs needed."""
+    """`ANY` has no owner: a Namespace that jobs needed."""
 
     REST = "rest"
     HUB_CLUSTER = "hub-cluster"
@@ -13,7 +13,7 @@ class Origin(StrEnum):
 
 
 def place_of(origin: str) -> str:
-    """Where, and by what, a person changes what came from there."""
+    """The place and tool with which a person changes an object of this origin."""
     return (
         "on the hub cluster, with kubectl"
         if origin == Origin.HUB_CLUSTER

@@ -31,7 +31,7 @@ def reclaimed(admission: Admission, counts: Mapping[str, int]) -> Json:
                 RejectCode.OUT_OF_RANGE, f"{name} has fewer pods than {count}", "reclaimablePods"
             )
         if count < pod_sets[name].get("reclaimed", 0):
-            text = f"{name}: pods that were given back can not be taken back"
+            text = f"{name}: reclaimable pods cannot shrink"
             raise Rejected(RejectCode.IMMUTABLE, text, "reclaimablePods")
     left = [_less(p, counts.get(p["name"], 0)) for p in admission["podSets"]]
     return {**admission, "podSets": left}

@@ -49,8 +49,8 @@ def why_not_startable(job: RestartedJob, evidence: RestoreEvidence) -> str:
         return ""
     reported = evidence.reported.get(job.uid, {})
     owed = [
-        f"{member} still reports epoch {epoch} (adopt that Job, or have it removed and wait until it is "
-        "gone: roadstead admin adopt, roadstead admin forget)"
+        f"{member} still reports epoch {epoch} (an administrator adopts that Job, or has it removed "
+        "and waits until it is gone: roadstead admin adopt, roadstead admin forget)"
         for member, epoch in sorted(reported.items())
     ]
     if is_older:

@@ -12,7 +12,7 @@ from typing import Final
 
 
 class State(StrEnum):
-    """Where a workload is in its life (docs/reference/states.md)."""
+    """States of a workload (docs/reference/states.md)."""
 
     HELD = "Held"  # held by its user or its queue; not considered
     PENDING = "Pending"  # waits for quota, a cluster or a placement: see its reason
@@ -21,7 +21,7 @@ class State(StrEnum):
     OFFERED = "Offered"  # the work may have left the hub
     APPLIED = "Applied"  # the Job exists in the member and has no pods that run
     RUNNING = "Running"  # a pod of it has run, and the member does not keep it suspended
-    WITHDRAWING = "Withdrawing"  # being taken back; what follows stands in `withdraw_to`
+    WITHDRAWING = "Withdrawing"  # being withdrawn; `withdraw_to` has the next state
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     CANCELLED = "Cancelled"
@@ -46,7 +46,7 @@ QUEUED = frozenset({State.PENDING, State.HELD})
 
 
 class Transition(StrEnum):
-    """What may happen to a workload; `TRANSITIONS` says from which states and to which."""
+    """Transitions of a workload; `TRANSITIONS` says from which states and to which."""
 
     HOLD = "hold"
     RELEASE = "release"
@@ -70,9 +70,9 @@ class Transition(StrEnum):
 
 
 class WithdrawTo(StrEnum):
-    """What a workload becomes once its member has confirmed that nothing of it is left."""
+    """The next state of a workload once its member has confirmed that nothing of it is left."""
 
-    NOTHING = ""  # it is not being taken back
+    NOTHING = ""  # it is not being withdrawn
     PENDING = "Pending"
     HELD = "Held"
     FAILED = "Failed"
@@ -82,11 +82,11 @@ class WithdrawTo(StrEnum):
 
 
 class HeldFor(StrEnum):
-    """Who keeps a workload Held: a rule reads this, and never the words of its reason."""
+    """The holder of a Held workload: rules read this, and never the words of its reason."""
 
     NOBODY = ""  # it is not held, or a hub of the releases before holds it
     PERSON = "Person"
-    JOBS = "Jobs"  # those that it waits for, and nobody besides
+    JOBS = "Jobs"  # only its dependencies
     RESTORE = "Restore"  # the store was restored: a member may run it
 
 
@@ -149,7 +149,7 @@ def beyond(epoch: int, now: dt.datetime) -> int:
 
 
 def attempt(epoch: int) -> int:
-    """How many epochs of its job were given up to this one: attempts, and those that never started."""
+    """The number of epochs of its job up to this one: attempts, and those that never started."""
     return epoch % _ATTEMPTS
 
 

@@ -1,1 +1,1 @@
-"""What files say: manifests and settings, read into the records of a scene."""
+"""Reads files, manifests and settings, into the records of a scene."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hub.domain.instants import to_micros
 from shared import manifests
+from shared.bounds import FileTooLarge, read_whole
 from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.groups import PLACEMENT
@@ -114,12 +115,22 @@ def read_files(
     return [document for path in listed for document in _read_file(path, kinds)]
 
 
-def read_content(path: Path) -> list[Any]:
-    """The raw documents of a YAML or JSON file; raises `Unreadable`."""
+def read_bytes(path: Path) -> bytes:
+    """A file of at most 256 MiB; "-" is standard input. Raises `Unreadable`."""
     try:
-        body = sys.stdin.buffer.read() if path == _STANDARD_INPUT else path.read_bytes()
+        if path == _STANDARD_INPUT:
+            return read_whole(sys.stdin.buffer)
+        with path.open("rb") as opened:
+            return read_whole(opened)
     except OSError as cause:
         raise Unreadable(str(path), 0, "", cause.strerror or str(cause)) from None
+    except FileTooLarge as cause:
+        raise Unreadable(str(path), 0, "", f"{cause}: split it into several files") from None
+
+
+def read_content(path: Path) -> list[Any]:
+    """The raw documents of a YAML or JSON file; raises `Unreadable`."""
+    body = read_bytes(path)
     kind = "application/json" if path.suffix == ".json" else "application/yaml"
     try:
         return [item for _, item in manifests.read_documents(body, kind)]

@@ -37,7 +37,7 @@ class ToldMember:
 
 
 def heartbeats(documents: list[Document]) -> Iterator[int]:
-    """Microseconds since the epoch of every heartbeat that is told. Raises `Unreadable`."""
+    """Microseconds since the epoch of every reported heartbeat. Raises `Unreadable`."""
     for document in documents:
         for agent in document.objects("status", "agentStatus"):
             if at := agent.get("lastReceivedHeartbeat"):
@@ -99,7 +99,7 @@ def _agent(document: Document, now: int) -> AgentState:
     if healthy and healthy.get("lastTransitionTime"):
         since = _at(document, healthy["lastTransitionTime"], f"{where}[].lastTransitionTime")
     joined = by_type.get("Joined")
-    if mine is None:  # nothing is told of the agent: it is there
+    if mine is None:  # the agent's state is not given: it is online
         heartbeat_at: dt.datetime | None = from_micros(now)
     else:
         field = "status.agentStatus[].lastReceivedHeartbeat"

@@ -83,7 +83,7 @@ def _pool(document: Document, given: JsonView, field: str) -> Pool:
 
 
 def _growing(document: Document, given: JsonView, field: str) -> GrowingPool | None:
-    """What an autoscaled pool (`maxNodes`) may add to the nodes it has; None where it may not."""
+    """Nodes that an autoscaled pool (`maxNodes`) may add to the existing ones; None where it may not."""
     most = _count(document, given, f"{field}.maxNodes", 0)
     more = min(most - _count(document, given, f"{field}.count", 1), MOST_NEW_NODES)
     if more <= 0:

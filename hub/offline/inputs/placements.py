@@ -1,4 +1,4 @@
-"""What `simulate place` decides about: placements, the fleet, and the objects that are selected."""
+"""Inputs of `simulate place`: placements, the fleet, and the selected objects."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class PlacingScene:
 
 
 def build(documents: Sequence[Document], now: int | None) -> PlacingScene:
-    """The scene at `now`; None: at the newest heartbeat that is told. Raises `Unreadable`.
+    """The scene at `now`; None: at the newest reported heartbeat. Raises `Unreadable`.
 
     Later documents of the same kind and name replace earlier ones, as applying them would.
     """

@@ -1,4 +1,4 @@
-"""What the manifests describe: quota, queues, who holds, who waits, and the fleet.
+"""The scene of the manifests: quota, queues, holders, waiting workloads, and the fleet.
 
 Later documents of the same kind and name replace earlier ones, as applying them would.
 """

@@ -29,7 +29,7 @@ _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|µs|ns|m|s)")
 
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
-    """How to decide. `history` None: no admission fair sharing."""
+    """Settings of decisions. `history` None: no admission fair sharing."""
 
     rules: Rules = field(default_factory=Rules)
     history: UsageHistory | None = None

@@ -130,7 +130,7 @@ class WorkloadReader:
         }
 
     def _usage(self, document: Document) -> dict[FlavorResource, int]:
-        """What the admission charges, less what reclaimable pods gave back."""
+        """The charge of the admission, less the released reclaimable pods."""
         declared = {p.name: p for p in document.parsed.pod_sets}
         done = self._reclaimable(document)
         charged: dict[FlavorResource, int] = {}

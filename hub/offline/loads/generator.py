@@ -70,7 +70,7 @@ def _cohorts(reader: "_GeneratorReader", load: Load, cohort: JsonView, place: st
 def _queue(
     reader: "_GeneratorReader", given: JsonView, place: str, name: str, cohort: str
 ) -> list[Json]:
-    """One ClusterQueue of CPU alone, with a namespace and a LocalQueue of its own."""
+    """One ClusterQueue of CPU alone, with its own namespace and LocalQueue."""
     quota: Json = {
         "name": "cpu", "nominalQuota": reader.amount(given, "nominalQuota", place)
     }  # fmt: skip

@@ -15,7 +15,7 @@ MOST: Final = 2_000_000  # workloads of one load
 class Kind:
     """Workloads that are alike but for their time. `runtime` in microseconds."""
 
-    name: str  # the class that figures are told by
+    name: str  # the class by which figures are reported
     priority: int
     runtime: int
     pod_sets: tuple[PodSet, ...]

@@ -6,10 +6,12 @@ Every other column is a resource, with what one pod requests of it.
 """
 
 import csv
+import io
+import itertools
 from pathlib import Path
 from typing import Final
 
-from hub.offline.inputs.documents import Unreadable
+from hub.offline.inputs.documents import Unreadable, read_bytes
 from hub.offline.inputs.settings import seconds
 from hub.offline.loads.load import MICROSECONDS, MOST, Arrival, Kind, Load, pod_set
 from shared import quantity
@@ -22,10 +24,8 @@ _OTHERS: Final = ("queue", "class", "name", "priority", "pods", "min_pods")
 def read_trace(path: Path) -> Load:
     """The load of a trace; raises `Unreadable` with the row (the header is row 1) and the column."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file, strict=True))
-    except OSError as cause:
-        raise Unreadable(str(path), 0, "", cause.strerror or str(cause)) from None
+        text = io.StringIO(read_bytes(path).decode("utf-8-sig"), newline="")
+        rows = list(itertools.islice(csv.DictReader(text, strict=True), MOST + 1))
     except (UnicodeDecodeError, csv.Error) as cause:
         raise Unreadable(str(path), 0, "", f"not readable as CSV: {cause}") from None
     if not rows:

@@ -28,7 +28,7 @@ class Engine:
     held: dict[str, Hold] = field(default_factory=dict)  # uid → why its turn can not come
 
     def hold(self, scene: Scene, who: PendingWorkload) -> Hold | None:
-        """Why the turn of a workload can not come; None where it can."""
+        """The reason why a workload can have no turn; None where it can."""
         return eligibility.held_back(who, scene.may_admit(who), scene.now)
 
     def holder(self, who: PendingWorkload) -> AdmittedWorkload:

@@ -8,7 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from hub.domain.admission import assign_with_scale_up
 from hub.domain.admission.flavors import FlavorCatalog
-from hub.domain.cycle.capacity_view import LiveFleet, Taken, demand_at, sized
+from hub.domain.cycle.capacity_view import LiveFleet
+from hub.domain.cycle.sizes import demand_at, sized
+from hub.domain.cycle.taken import Taken
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
 from hub.domain.instants import from_micros
@@ -62,7 +64,7 @@ class DeclaredFleet(LiveFleet):
     def claim(
         self, who: PendingWorkload, assignment: Assignment, gone: Sequence[AdmittedWorkload]
     ) -> str | None:
-        """The best cluster that can hold all of it once `gone` are. What they free is seen at once."""
+        """The best cluster that can hold all of it once `gone` are. Their freed room counts at once."""
         search = self._search_in(self._laid_out({holder.uid for holder in gone}))
         demand = demand_at(who, sized(who.pod_sets, assignment))
         for asks in dict.fromkeys((assign_with_scale_up.there(assignment.asks), assignment.asks)):
@@ -77,7 +79,7 @@ class DeclaredFleet(LiveFleet):
         return "" if taken is None else self._room.layout.names[taken.at]
 
     def release(self, uid: str) -> None:
-        """Its pods are gone: the others are laid out anew, and looked at anew."""
+        """Its pods are gone: the others are laid out again, and checked again."""
         if self._taken.pop(uid, None) is None:
             return
         self._room = self._laid_out(set())
@@ -98,7 +100,7 @@ class DeclaredFleet(LiveFleet):
         return ClusterSearch(self._clusters, room, FILTERS, self._now)
 
     def _settle(self, holder: AdmittedWorkload, pod_sets: tuple[PodSet, ...]) -> None:
-        """A running workload stands where its status says, else where it fits best."""
+        """A running workload is where its status says, else where it fits best."""
         flavors = {of.flavor for of in holder.usage}
         known = [self._catalog.flavors[f] for f in sorted(flavors) if f in self._catalog.flavors]
         asks = tuple(self._catalog.ask(p, known) for p in pod_sets)

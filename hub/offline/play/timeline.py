@@ -23,11 +23,11 @@ from hub.offline.loads.load import MICROSECONDS, Arrival, Load
 from hub.offline.play.engine import Engine, engine_of
 
 MOST_ROUNDS: Final = 1_000_000  # at one instant
-MOST_EVICTIONS: Final = 20  # of one workload at one instant: whoever evicts in turn stops for it
+MOST_EVICTIONS: Final = 20  # of one workload at one instant: a mutual eviction stops it
 
 
 class Event(IntEnum):
-    """What happens; of one instant in this order."""
+    """Events; of one instant in this order."""
 
     FINISH = 0
     GONE = 1  # a preempted workload has left
@@ -38,7 +38,7 @@ class Event(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class Life:
-    """One workload of the load, and what became of it. Times in microseconds after the start."""
+    """One workload of the load, and its result. Times in microseconds after the start."""
 
     who: PendingWorkload
     class_name: str
@@ -70,7 +70,7 @@ class Preemption:
 
 @dataclass(slots=True)
 class History:
-    """What was seen: every workload, every preemption, and each queue's use and line over time."""
+    """Results: every workload, every preemption, and each queue's use and line over time."""
 
     lives: dict[str, Life] = field(default_factory=dict)
     preemptions: list[Preemption] = field(default_factory=list)
@@ -226,7 +226,7 @@ class Timeline:
         return (name for name, root in self._trees.items() if root == tree)
 
     def _note(self, at: int, attempt: Attempt) -> bool:
-        """What came of one attempt; did it change who holds quota?"""
+        """The result of one attempt; whether it changed the holders of quota."""
         self._changed.add(attempt.who.queue)
         life = self.history.lives.get(attempt.who.uid)
         if life is not None:
@@ -249,7 +249,7 @@ class Timeline:
             holder = replace(holder, started_at=self.scene.now + at, pods_ready=True)
             quota_state.add(holder)
         if life is None:
-            return  # of the manifests: nobody knows how long it runs
+            return  # of the manifests: its runtime is unknown
         life.holder, life.admitted, life.cluster = holder, at, attempt.cluster or ""
         assigned = attempt.search.assignment
         life.counts = {p.name: p.count for p in (assigned.pod_sets if assigned else ())}

@@ -1,6 +1,6 @@
-"""Who waits in a scene: the lanes of a hub's index, and each ClusterQueue's turns in them.
+"""Waiting workloads of a scene: the lanes of a hub's index, and each ClusterQueue's turns in them.
 
-What a class of equals was refused keeps its lane parked until something in its tree changes. Apart from
+A refusal of a class of equals keeps its lane parked until something in its tree changes. Apart from
 its equals, in a lane of its own, stands who goes before everything else, and who was refused for what
 its equals do not have: failed checks, its namespace, a closed gate.
 """
@@ -28,7 +28,7 @@ _AT_ONCE: Final = 64  # entries of a lane between two looks at it
 class SceneQueues:
     """ClusterQueues by name, each with its turns in `turns`. `ranks`: of queues where history counts.
 
-    What was refused to a class is kept while it waits; `may_change` says of that attempt whether the next
+    The refusal of a class is kept while it waits; `may_change` says of that attempt whether the next
     one might end otherwise.
     """
 
@@ -42,18 +42,18 @@ class SceneQueues:
         self._class: dict[str, Demand] = {}  # by uid
         self._demands: dict[tuple[object, ...], Demand] = {}
         self._sticky: set[str] = set()
-        self._alone: dict[str, set[str]] = {name: set() for name in queues}  # parked by themselves
+        self._alone: dict[str, set[str]] = {name: set() for name in queues}  # parked alone
         self._refused: dict[str, dict[str, tuple[Attempt, Refusal]]] = {
             name: {} for name in queues
         }
         self._given: dict[str, int] = {}  # admissions since the turns of a queue were made
         self.may_change: Callable[[Attempt], bool] = _always
         self.turns: dict[str, LaneQueue] = {}
-        self._changed = set(queues)  # whose turns must be made anew
+        self._changed = set(queues)  # whose turns must be computed again
         self.line_up()
 
     def count(self, queue: str) -> int:
-        """How many wait in a queue, parked or not."""
+        """The number of waiting workloads of a queue, parked or not."""
         return self.waiting.count(queue)
 
     def add(self, those: Iterable[PendingWorkload]) -> None:
@@ -82,7 +82,7 @@ class SceneQueues:
         self._changed.clear()
 
     def settle(self, attempt: Attempt) -> None:
-        """Where a head waits after its turn; nowhere once it was admitted."""
+        """The next waiting place of a head after its turn; none once it was admitted."""
         who, outcome, queue = self._who[attempt.who.uid], attempt.outcome, attempt.who.queue
         demand = self._class[who.uid]
         if outcome is None:

@@ -1,1 +1,1 @@
-"""What came of it: decisions and figures as JSON, and a page with charts."""
+"""Results of a simulation: decisions and figures as JSON, and a page with charts."""

@@ -31,7 +31,7 @@ def cycle_report(scene: Scene, rounds: int) -> Json:
 
 
 def figures(scene: Scene) -> Json:
-    """What each queue and cohort has, could have, uses and shares, as the scene stands."""
+    """The nominal, potential and used quota and the share of each queue and cohort, in the present scene."""
     tree = scene.tree()
     for holder in scene.holders:
         if holder.queue in tree.queues:

@@ -1,4 +1,4 @@
-"""Where placements would go, in the fixed JSON shape of `roadstead simulate place`."""
+"""Results of `roadstead simulate place`, in its fixed JSON format."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def place_report(scene: PlacingScene, *, compatible: bool) -> Json:
 
 
 def warnings(scene: PlacingScene) -> list[str]:
-    """What of the inputs counts as missing, and what there is nothing of."""
+    """Inputs that count as missing, and kinds without objects."""
     nothing = [
         f"there is no {what} in the files"
         for what, given in (("MemberCluster", scene.members), ("placement", scene.placements))
@@ -70,7 +70,7 @@ def _gone(scene: PlacingScene) -> set[str]:
 
 
 def _filters(scene: PlacingScene, given: GivenPlacement, now: dt.datetime) -> tuple[Filter, ...]:
-    """KubeFleet's, in both modes: its agents are heard of once a minute, and not as often as the hub's."""
+    """KubeFleet's, in both modes: its agents report once a minute, less often than the hub's."""
     refused = {
         name: why
         for name, member in scene.members.items()

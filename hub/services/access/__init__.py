@@ -1,1 +1,1 @@
-"""Who is calling: bearer credentials of people, join tokens and credentials of agents."""
+"""Authentication: bearer credentials of people, join tokens and credentials of agents."""

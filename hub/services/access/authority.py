@@ -1,4 +1,4 @@
-"""The authority of the hub's certificate, as agents are told to trust it: by pins in join tokens.
+"""The CA of the hub's certificate for agents: as pins in join tokens.
 
 An agent that knows a pin asks for the certificates themselves, from whoever answers, and believes those
 alone whose keys are pinned.

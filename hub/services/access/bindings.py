@@ -68,7 +68,7 @@ def bind(tx: Transaction, wanted: WantedBinding, principal: str) -> Json:
 
 
 def unbind(tx: Transaction, name: str, principal: str) -> Json:
-    """Take a binding away; it holds no more within seconds, everywhere. Raises Rejected: NotFound."""
+    """Remove a binding; it loses its effect within seconds, everywhere. Raises Rejected: NotFound."""
     row = access.get(tx, name)
     if row is None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no role binding {name[:64]}")

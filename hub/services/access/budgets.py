@@ -1,8 +1,8 @@
-"""How often somebody may come: a token bucket per principal, or per address, of each kind of request.
+"""Rate limits: a token bucket per principal, or per address, for each kind of request.
 
 A bucket is one number, the instant at which it would be full again (the generic cell rate algorithm,
-ITU-T I.371): `burst` requests may come at once, `per_s` each second from then on. What is not known has a
-full bucket, so a bucket that is full again need not be kept. Each hub process counts by itself.
+ITU-T I.371): `burst` requests may come at once, `per_s` each second from then on. An unknown caller has a
+full bucket, so a bucket that is full again need not be kept. Each hub process counts separately.
 """
 
 import ipaddress
@@ -44,7 +44,7 @@ class Budget:
         self._swept = -math.inf
 
     def __len__(self) -> int:
-        """How many buckets are kept."""
+        """The number of kept buckets."""
         return len(self._full_at)
 
     def spend(self, key: str, now: float) -> None:

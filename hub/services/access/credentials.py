@@ -1,4 +1,4 @@
-"""Who is calling: bearer credentials `id.secret`, join tokens for agents, and the check of both.
+"""Authentication by bearer credentials `id.secret` and join tokens for agents.
 
 A secret is 256 random bits, shown once; its SHA-256 is kept. Identity comes from the credential
 alone; names are compared exactly.
@@ -61,7 +61,7 @@ class _KnownCredential:
 
 
 def issue_bearer(tx: Transaction, role: str, name: str, cluster: str = "") -> str:
-    """A new credential for the principal of that role and name, which is made if there is none."""
+    """A new credential for the principal of that role and name; creates the principal if absent."""
     return issue_for(tx, _principal_id(tx, role, name, cluster), BEARER, None)
 
 
@@ -96,7 +96,7 @@ def find_admitted(tx: Transaction, joined_by: Token, secret_hash: str) -> str | 
 
 
 def is_bearer(text: str) -> bool:
-    """Whether it is of the form of one, whether good or ended."""
+    """True if it has the form of a credential, valid or not."""
     return _GIVEN.fullmatch(text) is not None and len(text) <= _LONGEST
 
 
@@ -198,10 +198,10 @@ def forget_agent(tx: Transaction, cluster: str) -> None:
 
 
 _ANEW = "ask for a new one (roadstead clusters token NAME)"
-_NO_JOIN = f"this join token is none of this hub's, or a later one took its place; {_ANEW}"
+_NO_JOIN = f"this hub did not issue this join token, or a later one replaced it; {_ANEW}"
 UNAUTHENTICATED = "no valid credential for this; send `Authorization: Bearer ID.SECRET`"
 
-REVOKED = "this credential was taken back: the cluster joined anew, or has left"
+REVOKED = "this credential is revoked: the cluster joined again, or has left"
 
 
 class Authenticator:
@@ -218,7 +218,7 @@ class Authenticator:
         idle: dt.timedelta = dt.timedelta.max,
     ) -> None:
         self._db = db
-        self._idle = idle  # after which a session that nobody uses ends
+        self._idle = idle  # after which an idle session ends
         self._clock = clock
         self._cache_s = cache_s
         self._known: dict[str, _KnownCredential] = {}
@@ -340,7 +340,7 @@ def issue_for(
     expires_at: dt.datetime | None,
     replaces: str | None = None,
 ) -> str:
-    """A new token of that principal, as text: it is told nowhere else."""
+    """A new token of that principal, as text; no other answer contains it."""
     given, secret = uuid.uuid4().hex, secrets.token_urlsafe(32)
     tokens.add(
         tx,
@@ -368,5 +368,5 @@ def _principal_of(token: Token) -> Principal:
 
 
 def hashed(secret: str) -> str:
-    """What is kept of a secret."""
+    """The stored hash of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()

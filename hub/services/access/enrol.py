@@ -23,7 +23,7 @@ from shared.reject_codes import RejectCode
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
-    """What the agent is told, once."""
+    """The reply to the agent, once."""
 
     cluster: str
     credential: str  # "": of the agent's own making
@@ -78,7 +78,7 @@ def enrol(
 def _joined_before(
     tx: Transaction, token: str, cluster_uid: str, secret_hash: str
 ) -> Enrolled | None:
-    """What was answered to this very request, if it was; its answer may have been lost."""
+    """The earlier answer to this same request, if any; the answer may have been lost."""
     used = find_join(tx, token)
     if used.used_at is None:
         return None

@@ -1,8 +1,8 @@
-"""Whether this process stood still of late: what it reads then may have been sent long before.
+"""Detects that this process was paused: requests that it reads then may have been sent long before.
 
 A process that is stopped (SIGSTOP, a suspended machine) keeps in its sockets what came meanwhile, and what
-came before; woken, it reads that as if it were new. Whoever concludes something from *when* a request comes
-asks here first. docs/explain/credentials.md.
+came before; woken, it reads that as if it were new. Every conclusion from the *time* of a request asks
+here first. docs/explain/credentials.md.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 from shared.clock import Clock
 
 PAUSE_S: Final = 5.0  # a loop that was not run for longer stood still
-SETTLED_S: Final = 60.0  # so long afterwards a request may be one that lay there
+SETTLED_S: Final = 60.0  # for this long afterwards a request may be one that waited there
 _EVERY_S: Final = 1.0
 
 
@@ -40,7 +40,7 @@ class Pauses:
             self._ended_at = self._looked[0]
 
     def lately(self) -> bool:
-        """Whether what is read now may have been sent before a pause."""
+        """True if a request read now may have been sent before a pause."""
         if self._looked is None:
             return False
         self.look()

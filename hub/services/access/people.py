@@ -28,14 +28,14 @@ FIRST = (ADMINISTRATOR, "admin")
 
 
 def list_people(tx: Transaction) -> Json:
-    """Who may come in as a person: {"items": [{"role", "name", "createdAt"}]}."""
+    """Users with tokens: {"items": [{"role", "name", "createdAt"}]}."""
     return {"items": [_view(row) for row in tokens.list_principals(tx) if row.role in ROLES]}
 
 
 def issue(
     tx: Transaction, role: str, name: str, principal: str, groups: Sequence[str] = ()
 ) -> Json:
-    """A new token for a person, who is made if there is none of that role and name.
+    """A new token for a user; creates the user if there is none of that role and name.
 
     Earlier tokens of that person end. `groups`: those that a user is in from now on. Raises Rejected:
     InvalidRole, InvalidName, InvalidValue, TooManyItems, Forbidden, AlreadyExists.
@@ -48,12 +48,12 @@ def issue(
     if not is_dns_subdomain(name):
         raise Rejected(RejectCode.INVALID_NAME, SUBDOMAIN_RULE, "name")
     if name == UNKNOWN:
-        said = "is what the owner of a job is called of whom nothing is known: choose another"
+        said = "is the name of unknown job owners: choose another"
         raise Rejected(RejectCode.INVALID_NAME, said, "name")
     if groups and role != USER:
         raise Rejected(
             RejectCode.INVALID_VALUE,
-            f"{role}s are so everywhere: only users have groups",
+            f"{role}s have no groups: only users do",
             "groups",
         )
     if len(groups) > MOST_GROUPS:

@@ -10,7 +10,7 @@ ROWS = 500  # in one transaction: bounds how long writers wait
 
 
 def is_due(tx: Transaction) -> bool:
-    """Whether anything may be under another key, or in clear where it should not be."""
+    """True if any value may be under another key, or in clear where it should be encrypted."""
     return sealing.is_due(tx)
 
 
@@ -21,6 +21,6 @@ def take_step(tx: Transaction, place: Place, term: int) -> Resealed:
 
 
 def finish(tx: Transaction, term: int) -> None:
-    """All rows have been looked at: other keys are not needed any more."""
+    """All rows have been checked: other keys are no longer needed."""
     tx.require_term(term)
     sealing.finish(tx)

@@ -1,4 +1,4 @@
-"""From who somebody is to what they may do: the bindings there are, kept in memory until one is touched.
+"""Maps principals to rights: the bindings, cached in memory until one changes.
 
 `Roles.principal` is the one place where a verified identity becomes a principal with rights, however it
 was verified: a token of the hub today; whatever signs people in hands in their name and groups here.
@@ -25,7 +25,7 @@ _OF_TOKENS: Final = {ADMINISTRATOR: Role.CLUSTER_ADMINISTRATOR, VIEWER: Role.VIE
 
 
 class Roles:
-    """Who may do what, as the bindings say."""
+    """The rights of users, by their bindings."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -34,7 +34,7 @@ class Roles:
         self._touched = 0  # how often bindings were
 
     async def principal(self, who: VerifiedIdentity, holder: Principal) -> Principal:
-        """`holder`, as whom `who` was verified, with what `who` may do by the bindings of now.
+        """`holder`, the verified principal of `who`, with the rights of `who` by the present bindings.
 
         `who.name` is compared exactly with the users of bindings and with owners of jobs: two ways to sign
         in must not give the same name to different people.

@@ -33,7 +33,7 @@ CREDENTIAL_REUSED: Final = "CredentialReused"
 _GAP_S: Final = 10.0  # between two successors of one credential: replies get lost, and seldom
 _log = structlog.get_logger(__name__)
 _SUPERSEDED: Final = (
-    "a newer credential of this agent is in use; if this is no copy, it has to join anew"
+    "a newer credential of this agent is in use; if this is no copy, it must join again"
 )
 
 
@@ -42,7 +42,7 @@ def give_successor(
 ) -> str | None:
     """A new credential in place of this one, which stays good until the new one is used; None: not due.
 
-    What was given before and never used is kept for `overlap`: the reply that had it may have come late.
+    An unused successor is kept for `overlap`: its reply may have arrived late.
     """
     held = tokens.get(tx, credential)
     if held is None or held.revoked_at is not None or held.superseded_at is not None:
@@ -56,7 +56,7 @@ def give_successor(
 def why_refused(
     tx: Transaction, text: str, overlap: dt.timedelta
 ) -> tuple[Rejected, Token | None]:
-    """Why an agent's credential is not good, and the credential if it was used again after `overlap`."""
+    """The reason why a credential is invalid, and the credential if it was used again after `overlap`."""
     held = matching(tx, text, BEARER)
     if held is None:
         return Rejected(RejectCode.UNAUTHENTICATED, UNAUTHENTICATED), None
@@ -74,7 +74,7 @@ def why_refused(
 def end_family(tx: Transaction, reused: str, overlap: dt.timedelta) -> bool:
     """End every credential of the agent whose superseded one was used again, and cordon its cluster.
 
-    Looked at again in this very transaction; False where somebody else has done it, or it is not so.
+    Looked at again in this very transaction; False if another request has done it, or if it does not apply.
     """
     held = tokens.get(tx, reused)
     if held is None or held.superseded_at is None or held.revoked_at is not None:
@@ -94,7 +94,7 @@ def end_family(tx: Transaction, reused: str, overlap: dt.timedelta) -> bool:
         clusters.change(tx, held.cluster, cordoned=True)
         text = (
             "a superseded credential of its agent was used: there is a copy of it. All of its "
-            "credentials have ended and it gets no new work. Find the copy, then: "
+            "credentials are revoked and it gets no new work. Find the copy, then: "
             f"{way_back(held.cluster)}, then roadstead clusters uncordon {held.cluster}"
         )
         clusters.say(tx, member, CREDENTIAL_REUSED, text, warning=True)
@@ -102,14 +102,14 @@ def end_family(tx: Transaction, reused: str, overlap: dt.timedelta) -> bool:
 
 
 def way_back(cluster: str) -> str:
-    """What an administrator does for an agent that is not let in."""
+    """The remedy for an administrator when an agent is rejected."""
     return f"give its agent a new join token: roadstead clusters token {cluster}"
 
 
 class Rotation:
     """Gives successors to those who come with a credential that is due, and judges those who are refused.
 
-    `pauses` of this process are to be looked for by whoever runs it.
+    The owner of this process must watch its `pauses`.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Rotation:
         self._given_at: dict[str, float] = {}  # by credential; monotonic
 
     async def successor(self, who: Principal) -> str | None:
-        """What an agent is to use from now on; None while its credential is fresh enough."""
+        """The credential that an agent must use from now on; None while its credential is fresh enough."""
         if who.renew_at is None or self._clock.now() < who.renew_at:
             return None
         now = self._clock.monotonic()

@@ -1,4 +1,4 @@
-"""Sessions of browsers: begun for who signed in elsewhere, and kept while somebody uses them."""
+"""Sessions of browsers: created at sign-in with a provider, and kept while used."""
 
 import datetime as dt
 from collections.abc import Collection
@@ -14,7 +14,7 @@ MOST_SESSIONS: Final = 50  # of one person
 def begin_session(
     tx: Transaction, name: str, groups: Collection[str], kept: dt.timedelta, id_of_new: str
 ) -> str:
-    """What a browser holds whose person signed in elsewhere, under a name that no token of the hub has.
+    """The session of a browser whose user signed in elsewhere, under a name that no token of the hub has.
 
     Their groups are those of now, in every browser of theirs; the oldest sessions beyond `MOST_SESSIONS` end.
     """
@@ -33,7 +33,7 @@ def begin_session(
 
 
 def use_session(tx: Transaction, text: str) -> None:
-    """Note that somebody is there: a session that nobody uses ends."""
+    """Note an activity: an idle session ends."""
     found = matching(tx, text, SESSION)
     if found is not None and found.revoked_at is None:
         tokens.note_use(tx, found.id)

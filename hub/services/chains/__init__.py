@@ -1,1 +1,1 @@
-"""Jobs that wait for other jobs: bound when they are accepted, let go when those have ended."""
+"""Jobs with dependencies: bound when they are accepted, released when those have ended."""

@@ -1,7 +1,7 @@
-"""Whom new jobs wait for: names of their annotation `roadstead.dev/after`, bound to uids in the transaction
-that accepts them.
+"""Binds dependencies of new jobs: names in annotation `roadstead.dev/after`, resolved to uids in the
+transaction that accepts them.
 
-A job that has the same name later is another one. Who waits for nobody costs nothing here.
+A job that has the same name later is another one. A job without dependencies costs nothing here.
 """
 
 import datetime as dt
@@ -24,6 +24,7 @@ from hub.store import dependencies, workloads
 from hub.store.records.dependencies import Dependency
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
+from hub.store.workloads import BARE
 from shared import labels
 from shared.errors import Rejected
 from shared.kinds import after
@@ -31,16 +32,16 @@ from shared.kinds.after import After
 from shared.reject_codes import RejectCode
 
 FIELD: Final = f"metadata.annotations[{labels.AFTER}]"
-# How long a job waits for somebody of a name to come, where the order of what is applied is not known.
+# How long a job waits for a job of an unknown name, where the order of the applied documents is not known.
 PATIENCE: Final = dt.timedelta(minutes=10)
-MOST_WALKED: Final = 10_000  # links of stored chains that are looked at for a cycle
+MOST_WALKED: Final = 10_000  # maximum links of stored chains checked for a cycle
 Name = tuple[str, str]  # namespace and name
 Accepted = Sequence[tuple[Draft, Workload]]
 
 
 @dataclass(slots=True)
 class BoundJobs:
-    """What follows for new jobs that wait for others, by uid."""
+    """The consequence for new jobs with dependencies, by uid."""
 
     refused: dict[str, Rejected] = field(default_factory=dict)
     held: dict[str, Followed] = field(default_factory=dict)
@@ -50,15 +51,15 @@ class BoundJobs:
 def bind_new(tx: Transaction, accepted: Accepted, *, strict: bool) -> BoundJobs:
     """Bind what new jobs wait for; the caller stores it with them.
 
-    `strict`: a name that nobody has is refused (UnknownDependency), rather than waited for for a while. So it
+    `strict`: an unknown name is refused (UnknownDependency) instead of awaited for a while. So it
     is for whoever sees only some jobs of the namespace: who comes later may be none of those.
-    Whoever would wait for themselves is refused: DependencyCycle.
+    Jobs that would wait for themselves are refused: DependencyCycle.
     """
     bound = BoundJobs()
     wanted = {given.uid: found for given, _ in accepted if (found := after_of(given))}
     if not wanted:
         return bound
-    new = {_name(row): row for _, row in accepted if row.kind == "Job"}
+    new = {_name(row): row for _, row in accepted if row.kind != BARE}
     chained = [(given, row) for given, row in accepted if given.uid in wanted]
     there = _there(tx, chained, wanted, new)
     _refuse_cycles(tx, chained, wanted, new, there, bound)
@@ -74,7 +75,7 @@ def bind_new(tx: Transaction, accepted: Accepted, *, strict: bool) -> BoundJobs:
 
 
 def after_of(given: Draft) -> tuple[After, ...]:
-    """What a Job's annotation asks for; () where it has none."""
+    """The dependencies of a Job's annotation; () if it has none."""
     text = given.parsed.annotations.get(labels.AFTER) if given.is_job else None
     return (after.read(text) or ()) if text else ()
 
@@ -93,7 +94,7 @@ def _refuse_cycles(
 ) -> None:
     """Refuse new jobs that would wait for themselves: through each other, or through stored ones.
 
-    What is stored waits for none of them by uid. It may by name: then its own chain is looked at too.
+    No stored job waits for one of them by uid. It may by name: then its own chain is checked too.
     """
     known = {**there, **new}
     graph = {
@@ -138,7 +139,7 @@ def _there(
     wanted: Mapping[str, Sequence[After]],
     new: Mapping[Name, Workload],
 ) -> dict[Name, Workload]:
-    """Who has the names that are waited for, apart from the new jobs."""
+    """The holders of awaited names, apart from the new jobs."""
     names = {(row.namespace, each.name) for _, row in chained for each in wanted[row.uid]}
     return workloads.live_by_name(tx, sorted(names - new.keys()))
 
@@ -146,7 +147,7 @@ def _there(
 def _find(
     given: Draft, name: Name, new: Mapping[Name, Workload], there: Mapping[Name, Workload]
 ) -> Workload | None:
-    """Who has that name, for whoever sent the draft."""
+    """The holder of that name, for the draft's sender."""
     found = new.get(name) or there.get(name)
     if found is None or not given.sees.shows(found.namespace, found.queue, found.owner):
         return None
@@ -162,7 +163,7 @@ def _refuse_unknown(
     *,
     strict: bool,
 ) -> None:
-    """Refuse who waits for nobody that there is; and who waits for one that is refused for it."""
+    """Reject unknown dependencies, and jobs that depend on rejected ones."""
     asked = [one for one in chained if strict or not one[0].sees.shows_all(one[1].namespace)]
     waiting: dict[str, list[tuple[Draft, Workload]]] = {}  # by uid of a new job: who waits for it
     refused = [row.uid for _, row in chained if row.uid in bound.refused]
@@ -219,7 +220,7 @@ def hold_new(row: Workload, what: Followed | None) -> Workload:
 
 
 def store_new(tx: Transaction, bound: BoundJobs, rows: Iterable[Workload]) -> None:
-    """Keep the dependencies of the new jobs, whose `rows` are stored, and say for whom they wait."""
+    """Store the dependencies of the new jobs, whose `rows` are stored, and set their messages."""
     dependencies.add(tx, [each for each in bound.rows if each.uid not in bound.refused])
     for row in rows if bound.held else ():
         if what := bound.held.get(row.uid):

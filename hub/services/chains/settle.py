@@ -1,6 +1,6 @@
-"""What follows once jobs have ended that others wait for: decided once, a bounded number at a time.
+"""Settles dependents of ended jobs: decided once, a bounded number at a time.
 
-A job is let go in the transaction that finds the last of those results in the store, and no earlier
+A job is released in the transaction that finds the last of those results in the store, and no earlier
 (docs/explain/exactly-once.md, rule 20). What a crash leaves undecided is found again by its index.
 """
 
@@ -28,24 +28,24 @@ MOST: Final = 500  # dependencies decided in one transaction
 
 
 class DecidedLinks(NamedTuple):
-    """What was done: how many were decided, and whether there is more of them."""
+    """The work done: the number of decisions, and whether more remain."""
 
     decided: int
     more: bool
 
 
 def awaited(tx: Transaction) -> frozenset[str]:
-    """Whom anybody waits for, by uid; "" among them while somebody waits for a name."""
+    """The awaited jobs, by uid; "" among them while a name is awaited."""
     return dependencies.awaited(tx)
 
 
 def awaited_by(tx: Transaction, uids: Iterable[str]) -> frozenset[str]:
-    """Whom these jobs wait for, likewise."""
+    """The dependencies of these jobs, likewise."""
     return dependencies.awaited_by(tx, uids)
 
 
 def ended(tx: Transaction, uids: Collection[str]) -> tuple[str, ...]:
-    """Of these jobs those that have ended for good, or are not there any more."""
+    """Those of these jobs that have ended finally, or no longer exist."""
     known = dependencies.states(tx, uids)
     return tuple(sorted(uid for uid in uids if _has_ended(known.get(uid))))
 
@@ -55,7 +55,7 @@ def _has_ended(job: Awaited | None) -> bool:
 
 
 def settle(tx: Transaction, uids: Sequence[str], term: int) -> DecidedLinks:
-    """Decide some of the dependencies on jobs that have ended, and let go who waits for nobody else.
+    """Decide some of the dependencies on ended jobs, and release jobs without open dependencies.
 
     Raises StaleTerm.
     """
@@ -70,7 +70,7 @@ def settle(tx: Transaction, uids: Sequence[str], term: int) -> DecidedLinks:
 
 
 def _decided(row: Dependency, job: Awaited | None) -> Dependency:
-    if job is None:  # forgotten before anybody who waits was told, and never more
+    if job is None:  # removed before its dependents were decided
         return row._replace(state=LinkState.NEVER)
     if not job.has_ended:
         return row
@@ -78,7 +78,7 @@ def _decided(row: Dependency, job: Awaited | None) -> Dependency:
 
 
 def names_due(tx: Transaction, late: dt.datetime | None) -> bool | None:
-    """Whether a name that is waited for has come, or its time is over; None where none is waited for.
+    """True if an awaited name has come, or its time is over; None if no name is awaited.
 
     `late`: as `bind_names` takes it.
     """
@@ -88,10 +88,10 @@ def names_due(tx: Transaction, late: dt.datetime | None) -> bool | None:
 
 
 def bind_names(tx: Transaction, term: int, late: dt.datetime | None) -> DecidedLinks:
-    """Names that jobs wait for are bound to who has come; those that nobody took in time are given up.
+    """Bind awaited names to jobs that have come; give up names whose time is over.
 
     `late`: the time by the clock that this leader began with, advanced by what it has counted since; None
-    until it has counted as long as a name is waited for. A clock that is set ahead gives up no name.
+    until it has counted for the time that a name is awaited. A clock that is set ahead gives up no name.
     Raises StaleTerm.
     """
     tx.require_term(term)
@@ -106,7 +106,7 @@ def bind_names(tx: Transaction, term: int, late: dt.datetime | None) -> DecidedL
 
 
 def _follow(tx: Transaction, uids: Collection[str]) -> None:
-    """Let go, or tell anew, those of these jobs that are held for others and for nothing else."""
+    """Release, or update the messages of, those of these jobs that are held only for their dependencies."""
     if not uids:
         return
     links = dependencies.of_jobs(tx, uids)
@@ -120,7 +120,7 @@ def _follow(tx: Transaction, uids: Collection[str]) -> None:
 
 
 def is_held_for_others(row: Workload) -> bool:
-    """Is it held because it waits for other jobs, and by nobody's wish besides?"""
+    """True if it is held only because it waits for other jobs."""
     return waits_for_others(row.state, row.held_for, row.reason)
 
 
@@ -134,7 +134,7 @@ def _let_go(tx: Transaction, rows: Sequence[tuple[Workload, Followed]]) -> None:
             for row, what in rows
         ],
     )
-    # What they wait for from here on is said by the scheduler.
+    # From here on the scheduler writes the reason of its wait.
     workloads.change(tx, [{"uid": uid, "message": ""} for uid in moved])
 
 
@@ -160,9 +160,9 @@ def _held_for_jobs(row: Workload, what: Followed) -> WorkloadChange:
 
 
 def hold_again(tx: Transaction, row: Workload) -> bool:
-    """A held job that others are still to end for waits for them again; False if it waits for nobody.
+    """A held job that others are still to end for waits for them again; False if it has no dependency.
 
-    What held it besides (a person, a restored store) is over.
+    The other cause of its hold (a person, a restored store) is over.
     """
     what = _open(tx, row)
     if what is None or row.state is not State.HELD:
@@ -179,7 +179,7 @@ def _open(tx: Transaction, row: Workload) -> Followed | None:
 
 
 def waive(tx: Transaction, uid: str) -> None:
-    """A person lets a job go regardless of whom it waits for."""
+    """A person releases a job despite its open dependencies."""
     rows = dependencies.of_jobs(tx, [uid]).get(uid, ())
     open_ = (LinkState.WAITING, LinkState.NEVER)
     dependencies.decide(

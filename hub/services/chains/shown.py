@@ -1,4 +1,4 @@
-"""A job's place in its chain, as people see it: whom it waits for, and who waits for it."""
+"""A job's place in its chain, as shown to users: its dependencies and its dependents."""
 
 from typing import Final
 
@@ -14,9 +14,9 @@ MOST: Final = 100  # of those that wait for it
 
 
 def view(tx: Transaction, row: Workload) -> Json:
-    """{"after", "before"}: whom it waits or waited for, and some of those that wait or waited for it.
+    """{"after", "before"}: its dependencies, and some of its dependents.
 
-    Of a job that whoever asks may not see the name that is in the annotation is all there is.
+    For a job that the caller may not see, only the name in the annotation is shown.
     """
     return {
         "after": [_shown(tx, row, each) for each in dependencies.before(tx, row.uid)],
@@ -44,7 +44,7 @@ def _shown(tx: Transaction, row: Workload, each: Neighbour) -> Json:
 
 
 def in_words(chain: Json) -> str:
-    """How those stand that are still waited for, to be added to a sentence; "" where there are none."""
+    """The states of open dependencies, to be added to a sentence; "" if there are none."""
     open_ = [each for each in chain["after"] if each["state"] == LinkState.WAITING]
     return "; ".join(_standing(each) for each in open_[:_SAID])
 

@@ -160,7 +160,7 @@ class Consents:
         self._constrained |= now
         told = frozenset(
             n for n in reported or () if now.get(n)
-        )  # what they wait for is said anew
+        )  # their reasons are written again
         return changed | told
 
     def _looks_for_room(self, now: dt.datetime) -> bool:

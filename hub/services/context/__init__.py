@@ -1,1 +1,1 @@
-"""What every use case is handed: the hub, its settings, its identity and timeline, and how rows look."""
+"""The context of every use case: the hub, its settings, its identity and timeline, and rendering."""

@@ -1,4 +1,4 @@
-"""Who is awaited before a hub that may be an older copy of itself gives anybody work, in the store.
+"""Members that must reconnect before a restored hub dispatches, in the store.
 
 The heartbeats of members that have spoken make a store look fresh to a hub that starts meanwhile, again or
 beside this one: so it is written down who has not (`hub.services.members.roll_call`).
@@ -14,7 +14,7 @@ NAMES: Final = "awaited_members"  # the setting
 
 
 def call(tx: Transaction, joined: Collection[str], *, fresh: bool) -> set[str]:
-    """Write down who is awaited, at a start and before anybody is answered; their names.
+    """Store the awaited members, at a start and before any answer; their names.
 
     `joined`: all members; `fresh`: whether the store was written lately.
     """
@@ -26,7 +26,7 @@ def call(tx: Transaction, joined: Collection[str], *, fresh: bool) -> set[str]:
 
 
 def spoken(tx: Transaction, cluster: str) -> set[str]:
-    """A member has told all that it has, and its marks were looked at; who is awaited still."""
+    """A member has reported everything, and its marks were checked; returns the members still awaited."""
     names = left(tx) - {cluster}
     _put(tx, names)
     return names
@@ -38,7 +38,7 @@ def end(tx: Transaction) -> None:
 
 
 def left(tx: Transaction) -> set[str]:
-    """Who is awaited still."""
+    """The members still awaited."""
     return set(settings.get(tx, NAMES) or ())
 
 

@@ -1,4 +1,4 @@
-"""How decisions look: clusters that were scored, those that did not compete, and why a class waits. Pure."""
+"""Renders decisions: scored clusters, excluded ones, and why a class waits. Pure."""
 
 import itertools
 from collections import Counter
@@ -39,7 +39,7 @@ def score_view(score: Score, best: Score) -> Json:
 
 
 def told_growth(new_nodes: Sequence[tuple[str, int]]) -> str:
-    """What pools must add first, in words: `2 new nodes of pool x`."""
+    """The nodes that pools must add first, in words: `2 new nodes of pool x`."""
     return " and ".join(
         f"{count} new node{'s' if count > 1 else ''} of pool {pool}" for pool, count in new_nodes
     )
@@ -61,7 +61,7 @@ def verdict_view(verdict: Verdict) -> Json:
 
 
 def survey_view(survey: Survey) -> Json:
-    """How every cluster stands, in the shape of a decision, with all that are refused counted: "refused" is
+    """The state of every cluster, in the shape of a decision, with all rejections counted: "refused" is
     [{"rule", "reason", "count"}].
     """
     scores = survey.scores[:SURVEYED]
@@ -84,7 +84,7 @@ def survey_view(survey: Survey) -> Json:
 
 
 def refusal_view(refusal: Refusal) -> Json:
-    """Why a class waits, as `explanations` keeps it; quantities as canonical texts."""
+    """The reason why a class waits, as `explanations` keeps it; quantities as canonical texts."""
     nearest = refusal.nearest
     return {
         "queue": refusal.queue,
@@ -98,8 +98,11 @@ def refusal_view(refusal: Refusal) -> Json:
                 "asked": quantity.canonical(s.of.resource, s.asked),
                 "used": quantity.canonical(s.of.resource, s.used),
                 "limit": quantity.canonical(s.of.resource, s.limit),
-                "missing": quantity.canonical(s.of.resource, s.missing),
+                "missing": quantity.canonical(
+                    s.of.resource, s.asked - s.limit if s.is_beyond else s.missing
+                ),
                 "cohort": s.cohort,
+                "message": str(s),
             }
             for s in refusal.shortages
         ],
@@ -114,6 +117,7 @@ def refusal_view(refusal: Refusal) -> Json:
             "count": nearest.count,
             "message": str(nearest),
         },
+        "never": refusal.never,
         "retryAt": None if refusal.retry_at is None else refusal.retry_at.isoformat(),
     }
 

@@ -1,11 +1,11 @@
-"""What the edge holds of the hub: transactions, the feed, the settings, and who is calling.
+"""The hub as seen from the edge: transactions, the feed, the settings, and the caller.
 
 Routers and loops call service functions through it, and so never see SQL.
 """
 
 import asyncio
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -21,6 +21,8 @@ from hub.services.access.sign_in.ways import SignIn
 from hub.services.access.turns import FairTurns
 from hub.services.context.settings import Settings
 from hub.services.context.timeline import StoreTimeline
+from hub.services.kinds import declared_kinds
+from hub.services.kinds.declared_kinds import DeclaredKinds
 from hub.store.engine import Database
 from hub.store.feed import Subscription
 from hub.store.transaction import Transaction
@@ -49,7 +51,7 @@ class Hub:
         self.settings = settings or Settings()
         self.page_key = page_key  # seals continue tokens
         self.timeline: StoreTimeline | None = (
-            None  # None: nobody asked whether the store went back
+            None  # None: not checked yet whether the store rolled back
         )
         api = self.settings.api
         self.studying = asyncio.Semaphore(1)  # what-ifs cost CPU: one job at a time
@@ -58,6 +60,7 @@ class Hub:
         self.bulk = asyncio.Semaphore(BULK)  # their documents are in memory all at once
         self.waiting_writes = 0  # handed to the store and not committed yet
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="body-reader")
+        self.kinds = DeclaredKinds()  # kinds of work that administrators define
         self.closing = asyncio.Event()  # set at shutdown: whatever hangs ends itself
         self.authority: Callable[[], Authority] = Authority  # of the hub's certificate; none known
         self.authenticator = Authenticator(db, clock, api.token_cache_s, api.session_idle)
@@ -73,13 +76,24 @@ class Hub:
             db, clock, api.agent_credential_kept, api.agent_credential_overlap
         )
 
+    async def with_kinds(self) -> "Hub":
+        """The same, knowing the kinds of work that the store has; `loops` keep it so."""
+        await declared_kinds.load(self.db, self.kinds)
+        return self
+
+    @property
+    def loops(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        """What a process runs for it."""
+        follow = functools.partial(declared_kinds.follow, self.db, self.kinds)
+        return (self.rotation.pauses.run, follow)
+
     @property
     def stopped(self) -> str:
-        """Why nothing is dispatched (the store went back to an older copy); "" while all is well."""
+        """The reason why dispatch is stopped (the store rolled back to an older copy); "" otherwise."""
         return self.timeline.stopped if self.timeline is not None else ""
 
     def within(self, scope: Scope, via: str = "") -> "Hub":
-        """The hub for somebody who may see and do `scope` of it; `via`: the way that they came by."""
+        """The hub for a caller who may see and do `scope` of it; `via`: the way that they came by."""
         return self if scope.is_everything and not via else HubWithin(self, scope, via)
 
     async def write(
@@ -127,7 +141,7 @@ class Hub:
 
 
 class HubWithin(Hub):
-    """The same hub for somebody who may see and do part of it: each transaction goes by `scope`.
+    """The same hub for a caller with limited rights: each transaction applies `scope`.
 
     `via`: the way that they came by, which the audit says.
 

@@ -1,7 +1,7 @@
 """The hub cluster as people see it: whether the bridge to it runs, and the word that lifts a stop.
 
-The bridge stops where acting could destroy something (`hub.bridge.condition`). What it then does with
-what it found is an administrator's to decide, by naming the reason; the bridge carries the word out.
+The bridge stops where acting could destroy something (`hub.bridge.condition`). An administrator decides
+about the findings, by naming the reason; the bridge executes the decision.
 """
 
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 LIFT: Final = "bridge_lift"
-SILENT: Final = "HubClusterSilent"  # it does not answer: the bridge goes on when it does
+SILENT: Final = "HubClusterSilent"  # it does not answer: the bridge continues when it does
 STARTING: Final = "HubClusterStarting"  # the hub's kinds are not served there yet
-# What resuming means, by the reason of the stop; a reason that is not here ends by itself.
+# The meaning of a resume, by the reason of the stop; a reason that is not here ends without one.
 MEANING: Final = {
-    "AbsentWithoutDeletion": "what is absent on the hub cluster counts as deleted",
-    "TooManyDeletions": "what is absent on the hub cluster counts as deleted",
+    "AbsentWithoutDeletion": "objects absent on the hub cluster count as deleted",
+    "TooManyDeletions": "objects absent on the hub cluster count as deleted",
     "HubClusterChanged": "the hub belongs to the cluster behind the kubeconfig from now on",
-    "ResourceVersionWentBack": "what the hub cluster shows now is taken as it is",
+    "ResourceVersionWentBack": "the hub accepts the hub cluster's present objects",
 }
 
 
@@ -55,8 +55,8 @@ def show(tx: Transaction) -> Json:
 def resume(tx: Transaction, reason: str, principal: str) -> Json:
     """Lift the bridge's stop for `reason`; it obeys within seconds.
 
-    The reason is named so that nobody lifts another stop than the one that was read. Raises Rejected:
-    BridgeNotStopped (it runs, or is stopped for another reason), BridgeWaits (it goes on by itself).
+    The reason is named so that the caller lifts only the stop that it has read. Raises Rejected:
+    BridgeNotStopped (it runs, or is stopped for another reason), BridgeWaits (it continues without a resume).
     """
     told = show(tx)
     if not told["reason"] or told["running"] or told["reason"] != reason:
@@ -66,7 +66,7 @@ def resume(tx: Transaction, reason: str, principal: str) -> Json:
         text = f"the bridge is not stopped for {reason[:64] or 'no reason'}: {stands}"
         raise Rejected(RejectCode.BRIDGE_NOT_STOPPED, text, "reason")
     if reason not in MEANING:
-        text = f"{reason} ends by itself when what it names is gone: {told['message']}"
+        text = f"{reason} ends when its cause is gone: {told['message']}"
         raise Rejected(RejectCode.BRIDGE_WAITS, text, "reason")
     settings.put(tx, LIFT, reason)
     audit.add(tx, principal, "resume", "HubCluster", f"lifts {reason}")
@@ -116,5 +116,5 @@ def tell_condition(tx: Transaction, condition: Mapping[str, str]) -> None:
 
 
 def bridge_condition(tx: Transaction) -> dict[str, str]:
-    """What the bridge last said of itself; {} without a hub cluster."""
+    """The bridge's last report; {} without a hub cluster."""
     return dict(settings.get(tx, BRIDGE) or {})

@@ -1,4 +1,4 @@
-"""Who this hub is: made at first start and kept in the store, so that restarts are the same hub."""
+"""The identity of this hub: created at first start and stored, so that restarts are the same hub."""
 
 import base64
 import hashlib
@@ -24,7 +24,7 @@ class Identity:
 
 
 def load(tx: Transaction) -> Identity:
-    """The identity in the store, made where there is none."""
+    """The identity in the store, created if absent."""
     hub_id = settings.get(tx, "hub_id")
     if hub_id is None:
         hub_id = uuid.uuid4().hex[:16]
@@ -45,13 +45,13 @@ def hub_id_of(tx: Transaction) -> str:
 
 
 def mark_key(tx: Transaction) -> bytes:
-    """What marks of hidden values are keyed with; made from the key that seals pages."""
+    """The key of marks for hidden values; derived from the key that seals pages."""
     key = base64.b64decode(str(settings.get(tx, "page_key") or ""))
     return hashlib.blake2b(b"marks of hidden values", key=key, digest_size=32).digest()
 
 
 def is_administered(tx: Transaction) -> bool:
-    """Whether an administrator's token was made or taken before."""
+    """True if an administrator's token was created or adopted before."""
     return tokens.find_principal(tx, ADMINISTRATOR, _ADMIN) is not None
 
 
@@ -61,5 +61,5 @@ def issue_admin_token(tx: Transaction) -> str:
 
 
 def take_admin_token(tx: Transaction, text: str) -> bool:
-    """Make the token that a deployment gives the administrator's; False: it is none that may be taken."""
+    """Make the token that a deployment gives the administrator's; False: it is not acceptable."""
     return take_bearer(tx, ADMINISTRATOR, _ADMIN, text)

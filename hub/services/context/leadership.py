@@ -1,4 +1,4 @@
-"""Which hub process leads: it alone runs the controllers, under a term that every change of leader ends."""
+"""Leadership: the leader alone runs the controllers, under a term that every change of leader ends."""
 
 import datetime as dt
 from typing import Final
@@ -7,11 +7,11 @@ from hub.store import leases
 from hub.store.transaction import Transaction
 
 TTL: Final = dt.timedelta(seconds=8)
-EVERY_S: Final = 1.0  # so often a leader renews, and others look
+EVERY_S: Final = 1.0  # interval at which a leader renews, and others check
 
 
 def seize(tx: Transaction, holder: str) -> int:
-    """Lead from now on, whoever led before (a hub that is alone on its store): the new term."""
+    """Become the leader, whoever led before (a hub that is alone on its store): the new term."""
     return leases.seize(tx, holder, TTL)
 
 

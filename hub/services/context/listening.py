@@ -3,7 +3,9 @@
 import datetime as dt
 from typing import Final
 
-AWAY_S: Final = 30.0  # without a turn for longer nobody listened: paused, or without a database
+AWAY_S: Final = (
+    30.0  # without a turn for longer the hub did not listen: paused, or without a database
+)
 
 
 class Listening:

@@ -1,4 +1,4 @@
-"""Continue tokens: where a list goes on. Sealed, bound to the caller and the question, short-lived.
+"""Continue tokens: the position of a list. Sealed, bound to the caller and the query, short-lived.
 
 A page may end at a row that its caller may not see (`hub.store.spans`): the position is encrypted
 (AES-256-GCM, NIST SP 800-38D) as nonce, 12 bytes, then ciphertext and tag. Tokens that an earlier release
@@ -35,12 +35,12 @@ class Pager:
 
     key: bytes
     principal: str
-    question: JsonView  # path and filters: a token goes on with the same question only
+    question: JsonView  # path and filters: a token continues only the same query
     now: dt.datetime
     kept: dt.timedelta
 
     def token(self, position: list[Any]) -> str:
-        """The token that goes on after `position`."""
+        """The token that continues after `position`."""
         expires = int((self.now + self.kept).timestamp())
         body = orjson.dumps([position, expires, self.principal, self._question()])
         nonce = os.urandom(_NONCE_BYTES)
@@ -48,7 +48,7 @@ class Pager:
         return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
 
     def position(self, token: str | None) -> list[Any] | None:
-        """Where to go on; None at the start. Raises Rejected: BadContinue (400), Expired (410)."""
+        """Position to continue from; None at the start. Raises Rejected: BadContinue (400), Expired (410)."""
         if not token:
             return None
         body = self._opened(token)

@@ -1,4 +1,4 @@
-"""How rows look to people and scripts: plain JSON, one function per noun. Pure."""
+"""Renders rows for users and scripts: plain JSON, one function per noun. Pure."""
 
 import datetime as dt
 from collections import Counter
@@ -36,7 +36,7 @@ def job(row: Workload | ListedJob, pod_sets: object = None) -> Json:
 
 
 def requests_of(pod_sets: object) -> dict[str, str]:
-    """What all pods of it ask for together, as canonical texts; {} where nobody can read that."""
+    """The total requests of its pods, as canonical texts; {} if unreadable."""
     total: Counter[str] = Counter()
     try:
         for pod_set in pod_sets or ():  # type: ignore[attr-defined]  # what was stored
@@ -50,17 +50,20 @@ def requests_of(pod_sets: object) -> dict[str, str]:
 
 
 def began_at(row: Workload | ListedJob | JobOnPage) -> dt.datetime | None:
-    """When its present epoch began to run: by its member, else when the hub heard of it."""
-    return row.started_at and (row.ran_from or row.started_at)
+    """When its present epoch began to run: by its member, else when the hub heard of it.
+
+    Not before it was submitted: a member's clock may be wrong by years.
+    """
+    return row.started_at and max(row.ran_from or row.started_at, row.created_at)
 
 
 def ended_at(row: Workload | ListedJob | JobOnPage) -> dt.datetime | None:
-    """When it ended: by its member, else when the hub heard of it."""
-    return row.finished_at and (row.ran_until or row.finished_at)
+    """When it ended: by its member, else when the hub heard of it; not before it was submitted."""
+    return row.finished_at and max(row.ran_until or row.finished_at, row.created_at)
 
 
 def state(row: Workload | WorkloadProgress | BareProgress) -> Json:
-    """How a workload stands, as executors and watchers are told."""
+    """The state of a workload for executors and watchers."""
     return {
         "uid": row.uid,
         "kind": row.kind,
@@ -158,12 +161,12 @@ def whole_object(row: StoredObject) -> Json:
 
 
 def resource_version(row: StoredObject) -> str:
-    """Which declaration of an object this is: of another one it differs."""
+    """The id of an object's declaration: another declaration has another id."""
     return row.hash[:16]
 
 
 def refusal(error: Rejected) -> Json:
-    """Why one entry of several was refused."""
+    """The reason why one entry of several was refused."""
     return {
         "code": error.code,
         "detail": error.detail,

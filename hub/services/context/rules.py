@@ -1,4 +1,4 @@
-"""What an administrator set of queueing, as the rules of a cycle."""
+"""The administrator's queueing settings, as the rules of a cycle."""
 
 import datetime as dt
 

@@ -1,5 +1,5 @@
-"""Who sees what of manifests: Secrets are readable by nobody; values of environment variables of a job by
-who may change it, of other objects by administrators.
+"""Redaction of manifests: no user sees Secrets; environment values are visible to users who may change the
+job, those of other objects to administrators.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ def seen_by(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> Any:
-    """What `fn` answers, as somebody of `role` may see it."""
+    """The answer of `fn` for a caller of `role`."""
     answer = fn(tx, *args, **kwargs)
     return answer if role == ADMINISTRATOR else secrecy.without_env(answer)
 
@@ -36,7 +36,7 @@ def job_seen_by(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> Json:
-    """What `fn` answers of one job; `shown`: where whoever asks may read values of environment variables."""
+    """The answer of `fn` about one job; `shown`: the caller may read values of environment variables."""
     told = fn(tx, *args, **kwargs)
     where = (told["namespace"], told["queue"], told["owner"])
     if any(area.holds(*where) for area in shown):
@@ -46,9 +46,9 @@ def job_seen_by(
 
 
 def redacted(tx: Transaction, manifest: Json) -> Json:
-    """A manifest as anybody may see it: of a Secret's values only marks, equal for equal values.
+    """A manifest as every reader may see it: a Secret's values are replaced by marks, equal for equal values.
 
-    Marks are keyed by this hub, so that nobody can try values out against them elsewhere.
+    Marks are keyed by this hub, so that no reader can guess values by comparison elsewhere.
     """
     found = secrecy.without_secrets(manifest, _Marker(tx))
     assert isinstance(found, dict)

@@ -1,4 +1,4 @@
-"""What an administrator may set, as small frozen records by concern; services get them passed in.
+"""The administrator's settings, as small frozen records by concern; services receive them as arguments.
 
 `hub.config` reads them from the environment; nothing here or below does.
 """
@@ -22,20 +22,20 @@ class Pods:
     security: Level = "baseline"
     """Pod Security level of namespaces without label pod-security.kubernetes.io/enforce."""
     denied_namespaces: str = DENIED_NAMESPACES
-    """Namespaces, as patterns, in which nothing is placed."""
+    """Namespaces, as patterns, in which the hub places nothing."""
     service_accounts: str = "default"
     """Service accounts pods may run as: NAME, NAMESPACE/NAME, or * for any."""
     schedulers: str = "default-scheduler"
     """Values of schedulerName that pods may have."""
     priority_classes: str = "*"
-    """Pods' priorityClassName, as patterns; those of the system (system-…) have to be named in full."""
+    """Pods' priorityClassName, as patterns; system classes (system-…) must be named in full."""
     token_audiences: str = ""
     """Audiences of projected service account tokens, and signers of projected certificates."""
     fields: str = OPEN_FIELDS
     """Open: nodeName, csi, terminationGracePeriodSeconds, tolerateEverything, controlPlane, hostUsers."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for what can not be meant."""
+        """Raises ValueError for invalid values."""
         self.rules()
 
     def rules(self) -> podsecurity.Rules:
@@ -56,11 +56,11 @@ class Intake:
     """What becomes of what users send."""
 
     unqueued_jobs: Literal["Default", "Auto", "Reject"] = "Auto"
-    """A Job without queue: provide LocalQueue `default` (Auto: until there are ClusterQueues), or refuse."""
+    """A Job without queue: provide LocalQueue `default` (Auto: until there are ClusterQueues), or reject."""
     missing_namespace_selector: Literal["Everything", "Nothing"] = "Everything"
     """Namespaces that a ClusterQueue without namespaceSelector admits (Kueue's is Nothing)."""
     unsuspendable_labels: str = "notebook-name"
-    """Labels (key or key=value, by comma), also of pod templates, of what can not be suspended."""
+    """Labels (key or key=value, by comma) of workloads or pod templates that cannot be suspended."""
     protected_queues: str = field(default="", init=False)  # as in Queueing
     partial_admission: bool = field(default=False, init=False)  # as in Queueing
     pods: podsecurity.Rules = field(default_factory=podsecurity.Rules, init=False)  # as in Pods
@@ -73,21 +73,21 @@ class Scheduling:
     """Limits of the live cycle."""
 
     profile: Literal["Balance", "KubeFleet"] = "Balance"
-    """Balance where no property sorters decide; or KubeFleet's arithmetic, its ranges over all members."""
+    """Balance unless property sorters decide; or KubeFleet's arithmetic, with ranges over all members."""
     cycle_s: float = 0.5
-    """A cycle ends after this long and goes on from a fresh snapshot, s."""
+    """Maximum length of a cycle; the next one continues from a new snapshot, s."""
     cycle_placements: int = 5000
-    """Placements of one cycle: one transaction."""
+    """Maximum placements of one cycle, which is one transaction."""
     pods_pending_timeout_s: float = 600.0
     """Placed without all pods bound for this long, on a healthy cluster: withdraw and requeue, s."""
     elastic_pending_timeout_s: float = 1800.0
-    """The same where nodes must be added first, by an autoscaled pool of the cluster, s."""
+    """The same if an autoscaled pool of the cluster must add nodes first, s."""
     suspect_after_s: float = SUSPECT_AFTER_S
-    """A cluster silent for this long gets no new work, s; what it was not told yet goes elsewhere."""
+    """A cluster silent for this long gets no new work, s; jobs not sent to it yet go elsewhere."""
     unhealthy_after_s: float = 60.0
-    """A cluster's API server down for this long: what it was offered and nobody saw is asked back, s."""
+    """API server down for this long: withdraw jobs that were offered and never observed, s."""
     silence_withdrawals_per_minute: int = 120
-    """Most jobs of the whole fleet that a leading hub asks back so in a minute; 0: no limit."""
+    """Maximum of such withdrawals a minute by a leading hub, fleet-wide; 0: no limit."""
     unreachable_after_s: float = 60.0
     """A cluster silent for this long is unreachable: its jobs are Unknown and wait, s."""
 
@@ -99,12 +99,12 @@ class Rollouts:
     stuck_after_s: float = 300.0
     """A cluster whose new version is not available after this long is stuck, and has failed, s."""
     stop_after_failed: int = 0
-    """So many failed clusters stop a run; 0: none does."""
+    """Number of failed clusters that stops a run; 0: never."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queueing:
-    """How queues share: what Kueue keeps in its configuration. Off means as Kueue without it."""
+    """How queues share: the settings of Kueue's configuration. Off means as Kueue without it."""
 
     fair_sharing: Literal["Off", "On"] = "Off"
     """Borrowing queues take turns by their weighted share of the cohort; preemption by share too."""
@@ -113,45 +113,45 @@ class Queueing:
         "LessThanOrEqualToFinalShare",
         "LessThanInitialShare",
     ] = "LessThanOrEqualToFinalShare,LessThanInitialShare"
-    """Rules by which a share allows a preemption, in order."""
+    """Rules for preemption by share, in order."""
     partial_admission: Literal["Off", "On"] = "Off"
     """Jobs with annotation job-min-parallelism may start with fewer pods."""
     max_preempted_workloads: int = 0
-    """Most workloads that are preempted for one job until it is placed; 0 is no limit."""
+    """Maximum workloads preempted for one job until it is placed; 0: no limit."""
     minimum_runtime_s: float = 0.0
     """A workload is not preempted before it has been admitted for this long, s."""
     victim_order: str = "LowestPriority,MostRecent"
-    """Who goes first: LowestPriority, MostRecent, Smallest, LeastWorkLost, in order."""
+    """Order of victims: LowestPriority, MostRecent, Smallest, LeastWorkLost."""
     non_preemptible_queues: str = ""
-    """ClusterQueues, by comma, none of whose workloads is ever preempted."""
+    """ClusterQueues, by comma, whose workloads are never preempted."""
     admission_fair_sharing: Literal["Off", "On"] = "Off"
-    """LocalQueues that used less go first, where admissionMode of their ClusterQueue says so."""
+    """LocalQueues that used less go first, if their ClusterQueue's admissionMode says so."""
     usage_half_life_s: float = 0.0
-    """Usage counts half as much after this long, s; 0 remembers nothing."""
+    """Half-life of recorded usage, s; 0: usage is not recorded."""
     usage_sampling_s: float = 300.0
     """How often usage is sampled, s."""
     usage_resource_weights: str = ""
-    """What a unit of each resource counts, as cpu=1,memory=0.000001 by comma; 1 where not named."""
+    """Weight of a unit of each resource, as cpu=1,memory=0.000001; default 1."""
     pods_ready_timeout_s: float = 0.0
-    """Admitted without all pods ready for this long, on a healthy cluster: evicted, requeued, s; 0: never."""
+    """Admitted without all pods ready for this long, on a healthy cluster: evict, requeue, s; 0: never."""
     pods_ready_recovery_timeout_s: float = -1.0
-    """The same once pods were ready and some are lost, s; negative: as the timeout; 0 is never."""
+    """The same after ready pods were lost, s; negative: as the timeout; 0: never."""
     block_admission: Literal["Off", "On"] = "Off"
-    """Nothing more is admitted until all pods of everything admitted are ready."""
+    """Admit nothing more until all pods of admitted workloads are ready."""
     requeuing_timestamp: Literal["Eviction", "Creation"] = "Eviction"
-    """What evicted for its pods is queued by: when it was evicted, or when it was created."""
+    """Position of workloads evicted for their pods: by time of eviction, or of creation."""
     requeuing_backoff_base_s: float = 60.0
-    """The first such eviction keeps it out of line this long, each further one twice as long, s."""
+    """Backoff after the first such eviction, doubled by each further one, s."""
     requeuing_backoff_max_s: float = 3600.0
-    """… but never longer than this, s."""
+    """Maximum backoff, s."""
     requeuing_backoff_limit: int = -1
-    """More such evictions than this deactivate the workload; negative: any number may be."""
+    """More such evictions than this deactivate the workload; negative: no limit."""
     preempt_for_capacity: Literal["Off", "On"] = "Off"
-    """Where quota fits and no cluster has the room, lower priorities go on the one where they cost least."""
+    """If quota fits and no cluster has room, preempt lower priorities on the cluster where it costs least."""
     preemptors_first: Literal["On", "Off"] = "On"
-    """Who waits for those it preempts goes before other queues' heads (Off as in Kueue: they may loop)."""
+    """A preemptor waiting for its victims goes before other queues' heads (Off as in Kueue: may loop)."""
     ignore_undeclared_resources: Literal["Off", "On"] = "Off"
-    """Resources for which a ClusterQueue has no quota are not counted (else such jobs wait)."""
+    """Ignore resources for which a ClusterQueue has no quota (else such jobs wait)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,24 +159,24 @@ class BridgeSettings:
     """What is written to the hub cluster."""
 
     workloads: Literal["On", "Off"] = "On"
-    """Every Job there has a Workload object beside it that shows its conditions, as Kueue keeps them."""
+    """Keep a Workload object beside every Job of the hub cluster, with Kueue's conditions."""
     objects: Literal["On", "Off"] = "On"
-    """Queues, placements and members that came by REST are shown there, read-only."""
+    """Mirror queues, placements and members that came by REST to the hub cluster, read-only."""
     jobs: Literal["On", "Off"] = "Off"
-    """Jobs that came by REST are, too; label roadstead.dev/show-jobs of a Namespace there says otherwise."""
+    """Mirror Jobs that came by REST, too; label roadstead.dev/show-jobs of a Namespace overrides it."""
     jobs_at_most: int = 5000
-    """As many Jobs of REST are shown at a time; those that have ended make room for others."""
+    """Maximum mirrored Jobs of REST; ended ones make room for others."""
     ended_jobs: dt.timedelta = dt.timedelta(hours=1)
-    """How long a Job of REST is shown after its end."""
+    """How long a Job of REST stays mirrored after its end."""
     records: Literal["On", "Off"] = "On"
-    """Snapshots, bindings and works of placements are shown there, read-only, by KubeFleet's names."""
+    """Show snapshots, bindings and works of placements there, read-only, as KubeFleet's kinds."""
     records_at_most: int = 5000
-    """As many records are shown, of placements as a whole; a large one counts once more per 8 KiB."""
+    """Maximum shown records, of whole placements; a large one counts again per 8 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long what grows is kept."""
+    """How long the hub keeps rows that grow with time."""
 
     events: dt.timedelta = dt.timedelta(days=7)
     changes: dt.timedelta = dt.timedelta(hours=1)
@@ -186,11 +186,11 @@ class Retention:
     shapes: dt.timedelta = dt.timedelta(days=1)
     tokens: dt.timedelta = dt.timedelta(days=30)
     evictions: dt.timedelta = dt.timedelta(days=7)
-    """Evictions of placements, those made on the hub cluster too."""
+    """Evictions of placements, including those of the hub cluster."""
     every_s: float = 10.0
-    """How often old rows are looked for, s."""
+    """How often the hub looks for expired rows, s."""
     rows_per_turn: int = 5000
-    """Rows deleted in one transaction: bounds how long writers wait."""
+    """Rows deleted in one transaction; limits how long writers wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,19 +198,19 @@ class Logs:
     """Logs and pods that people read from members, through their agents."""
 
     per_principal: int = 20
-    """Logs and pods that one principal may be reading at a time."""
+    """Streams of logs and pods that one principal may have open."""
     per_cluster: int = 50
-    """… of one cluster, by whomever."""
+    """… of one cluster."""
     streams: int = 200
     """… of this hub process."""
     buffer_bytes: int = 128 << 10
-    """What waits of one stream for who reads it; then its agent waits."""
+    """Buffer of one stream; if it is full, the agent waits."""
     answer_s: float = 10.0
-    """An agent that has not begun to answer after this long is not waited for, s."""
+    """How long to wait for an agent's first answer, s."""
     silent_s: float = 15.0
-    """A stream whose agent is not heard for this long has ended, s."""
+    """A stream ends if its agent is silent for this long, s."""
     longest_s: float = 14400.0
-    """A stream ends after this long; whoever wants more asks again, s."""
+    """Maximum length of a stream; clients reconnect, s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +224,9 @@ class Api:
     agent_body_bytes: int = 8 << 20
     """Largest body of an agent's request."""
     held_bytes: int = 256 << 20
-    """Bodies that are being read, together; a request beyond is asked to come again."""
+    """Total of request bodies being read; further requests get 429."""
     bulk_document_bytes: int = 3 << 20
-    """Largest document of `apply` and `plan`: what an API server reads."""
+    """Largest document of `apply` and `plan`, as for an API server."""
     document_values: int = 100_000
     """Values (objects, lists, texts, numbers) of one document."""
     bulk_document_values: int = 300_000
@@ -236,11 +236,11 @@ class Api:
     bulk_values: int = 1_000_000
     """Values of one batch or `apply`."""
     queued_writes: int = 5_000
-    """Writes that wait for the store; a request that would add one is asked to come again."""
+    """Writes that wait for the store; further requests get 429."""
     connections: int = 10_000
-    """Open connections, streams and agents included (fewer where the process may not have so many)."""
+    """Open connections, streams and agents included (fewer if the process's limit is lower)."""
     connections_per_address: int = 5_000
-    """… from one address (of IPv6 one network); behind a proxy all have the proxy's. 0: any number."""
+    """… from one address (for IPv6, one network); behind a proxy all have the proxy's. 0: no limit."""
     header_bytes: int = 32 << 10
     """Largest header of a request."""
     url_bytes: int = 16 << 10
@@ -248,47 +248,47 @@ class Api:
     query_parameters: int = 100
     """Parameters in the query of a request."""
     receive_s: float = 10.0
-    """Within this long a header is whole, and a body too, but for a second more per 64 KiB, s."""
+    """Time for receiving a header, and a body (plus a second per 64 KiB), s."""
     send_s: float = 30.0
-    """An answer of which nothing is taken for this long is cut off, a stream's too, s."""
+    """Cut off an answer or stream of which the client reads nothing for this long, s."""
     reads_per_s: float = 500.0
-    """Questions of one principal, each second on the average; 0: any number. Agents pay for none of these."""
+    """Reads of one principal a second on average; 0: no limit. Agents are exempt from these limits."""
     reads_burst: int = 5_000
-    """… and at once, after a pause."""
+    """… and in a burst, after a pause."""
     writes_per_s: float = 500.0
-    """Writes of one principal (a batch is one), each second on the average; 0: any number."""
+    """Writes of one principal (a batch is one) a second on average; 0: no limit."""
     writes_burst: int = 5_000
-    """… and at once, after a pause."""
+    """… and in a burst, after a pause."""
     streams_per_s: float = 20.0
-    """Change streams that one principal opens, each second on the average; 0: any number."""
+    """Change streams that one principal opens a second on average; 0: no limit."""
     streams_burst: int = 1_000
-    """… and at once, after a pause."""
+    """… and in a burst, after a pause."""
     failures_per_s: float = 10.0
-    """Requests from one address without a credential that is known, each second; 0: any number."""
+    """Requests from one address without a known credential a second; 0: no limit."""
     failures_burst: int = 200
-    """… and at once, after a pause."""
+    """… and in a burst, after a pause."""
     streams_per_principal: int = 1000
     """Change streams one principal may hold open."""
     token_cache_s: float = 5.0
-    """A revoked credential ends within this long, s."""
+    """Longest time until a revoked credential is rejected everywhere, s."""
     continue_kept: dt.timedelta = dt.timedelta(minutes=15)
-    """How long a list can be continued."""
+    """Validity of a list's `continue`."""
     join_token_kept: dt.timedelta = dt.timedelta(minutes=15)
-    """How long a join token can be redeemed."""
+    """Validity of a join token."""
     agent_credential_kept: dt.timedelta = dt.timedelta(hours=24)
-    """How long an agent's credential lives; it is replaced at two thirds of that."""
+    """Lifetime of an agent's credential; replaced at two thirds of that."""
     agent_credential_overlap: dt.timedelta = dt.timedelta(minutes=10)
-    """A replaced credential that is used later than this after its successor was is a copy."""
+    """A replaced credential used later than this after its successor counts as a copy."""
     oldest_agent_protocol: int = 1
-    """Agents that speak no newer protocol are refused; those of 1 have credentials without end."""
+    """Oldest accepted agent protocol; agents of protocol 1 have credentials that do not expire."""
     session_kept: dt.timedelta = dt.timedelta(hours=12)
     """How long a browser stays signed in to the page."""
     session_idle: dt.timedelta = dt.timedelta(hours=4)
-    """… and how long after a page of it was last opened, or something was done there."""
+    """… and how long after the last opened page or action."""
 
     @property
     def bounds(self) -> Bounds:
-        """What is read of one body."""
+        """Limits on reading one body."""
         return Bounds(
             document_bytes=self.body_bytes,
             document_nodes=self.document_values,
@@ -317,7 +317,7 @@ class Tls:
     client_ca: str = ""
     """CA of agents' certificates (`--tls-client-ca`)."""
     client_certificates: Literal["Required", "Optional"] = "Required"
-    """With `client_ca`: whether an agent must show a certificate, or may."""
+    """With `client_ca`: whether agents must present a certificate, or may."""
     ca: str = ""
     """CA that join tokens pin (`--tls-ca`); none: `ca.crt` beside the chain, or a root at its end."""
 

@@ -1,4 +1,4 @@
-"""Whether this store has gone back to an older copy of itself, and what then must not happen.
+"""Detects that the store rolled back to an older copy, and blocks what must not happen then.
 
 Every start of a hub process is a run, written down with the revision it began at; of several processes
 on one store each begins one, and all go on in the newest. Each reply to an agent carries a mark: the
@@ -27,10 +27,10 @@ from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import Mark
 
 CODE: Final = RejectCode.HUB_ROLLED_BACK
-# What a person is told who asks for something else; `roadstead restored` has the whole of it.
+# The short message for other requests; `roadstead restored` shows the details.
 BRIEFLY: Final = (
-    "nothing is dispatched: this hub's store went back to an older copy "
-    "(roadstead restored tells what to do)"
+    "dispatch is stopped: this hub's store was rolled back to an older copy; an administrator decides how "
+    "to continue (roadstead restored)"
 )
 MAX_RUNS: Final = 4096
 _RUNS: Final = "runs"
@@ -59,7 +59,7 @@ class StoreTimeline:
         self._began = {name: index for index, (name, _) in enumerate(self.runs)}
 
     def take(self, present: tuple[str, str, bool]) -> None:
-        """What the store says now, as `standing` reads it."""
+        """The store's present value, as `standing` reads it."""
         self.incarnation, self.stopped, self.recovering = present
 
     def know(self, told: tuple[list[tuple[str, int]], tuple[str, str, bool]]) -> str:
@@ -92,9 +92,9 @@ class StoreTimeline:
         return Mark(run=f"{self.incarnation}.{run}", revision=revision, proof=proof)
 
     def contradicts(self, mark: Mark, revision: int) -> bool:
-        """Whether this store, now at `revision`, can not have given out this mark.
+        """True if this store, now at `revision`, can not have issued this mark.
 
-        A mark without a valid proof says nothing: nobody but this hub can stop it.
+        A mark without a valid proof counts for nothing: only this hub can stop it.
         """
         incarnation, run = _names(mark, self.incarnation)
         proof = self._proof(incarnation, run, mark.revision)
@@ -137,7 +137,7 @@ def _names(mark: Mark, present: str) -> tuple[str, str]:
 
 
 def begin(tx: Transaction, incarnation: str, key: bytes) -> StoreTimeline:
-    """Begin a run: at every start of a hub, before it answers anybody."""
+    """Begin a run: at every start of a hub, before it answers any request."""
     runs = _runs(tx)
     runs.append((uuid.uuid4().hex[:12], changes.last_revision(tx)))
     truncated = len(runs) > MAX_RUNS or bool(settings.get(tx, "runs_truncated"))
@@ -166,23 +166,23 @@ def load(tx: Transaction, key: bytes) -> StoreTimeline:
 
 
 def standing(tx: Transaction) -> tuple[str, str, bool]:
-    """What the store says now: its incarnation, why it is stopped, and whether that is for a backup."""
+    """The store's present values: its incarnation, the reason of a stop, and whether a backup caused it."""
     found = _stop(tx)
     return str(settings.get(tx, "incarnation")), found.get("message", ""), bool(found.get("begun"))
 
 
 def stopped(tx: Transaction) -> str:
-    """Why nothing is dispatched; "" while all is well."""
+    """The reason why dispatch is stopped; "" otherwise."""
     return str(_stop(tx).get("message", ""))
 
 
 def is_recovering(tx: Transaction) -> bool:
-    """Whether it is stopped because a backup was restored, under an incarnation of its own."""
+    """True if it is stopped because a backup was restored, under a new incarnation."""
     return bool(_stop(tx).get("begun"))
 
 
 def _stop(tx: Transaction) -> Json:
-    """What was written down as dispatch was stopped; empty while all is well."""
+    """The stored record of the stop; empty otherwise."""
     found: Json = settings.get(tx, _STOPPED) or {}
     return found
 
@@ -203,15 +203,15 @@ def restored_at(tx: Transaction) -> dt.datetime | None:
 
 
 def is_about(keys: frozenset[str]) -> bool:
-    """Whether a change of these settings may have stopped or resumed dispatch."""
+    """True if a change of these settings may have stopped or resumed dispatch."""
     return _STOPPED in keys
 
 
 def stop(tx: Transaction, cluster: str, mark: Mark, incarnation: str, key: bytes) -> str:
     """Stop dispatch because of a mark that an agent holds; why, in words; "" if there is no reason to.
 
-    `incarnation`: in which the mark contradicts; that may have been accepted meanwhile. What one process
-    knows of a store that others write too may be late: the store itself is asked.
+    `incarnation`: in which the mark contradicts; that may have been accepted meanwhile. The memory of one
+    process about a shared store may be late: this reads the store itself.
     """
     known = stopped(tx)
     if known or settings.get(tx, "incarnation") != incarnation:
@@ -219,8 +219,8 @@ def stop(tx: Transaction, cluster: str, mark: Mark, incarnation: str, key: bytes
     if not load(tx, key).contradicts(mark, changes.last_revision(tx)):
         return ""
     text = (
-        f"this hub's store is older than what it once told {cluster} (run {mark.run}, revision "
-        f"{mark.revision}): it was restored from a backup, or lost what it had committed. Jobs may "
+        f"this hub's store is older than its earlier reply to {cluster} (run {mark.run}, revision "
+        f"{mark.revision}): it was restored from a backup, or lost commits. Jobs may "
         "run that it does not know. Nothing is dispatched until an administrator accepts the "
         "restored state (roadstead restored --accept)"
     )

@@ -1,1 +1,1 @@
-"""Why a job waits, where it is, and what would change it."""
+"""Explanations: why a job waits, where it is, and what would change it."""

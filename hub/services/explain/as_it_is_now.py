@@ -1,9 +1,9 @@
-"""Who waits, as the index has it when it is asked: copied in the event loop, read by anybody.
+"""Waiting workloads as the index has them now: copied in the event loop, readable from any thread.
 
 A cycle finds a reason and does not look again before something that may change it has happened; meanwhile
-others come and go, and quota that does not suffice is used more or less. So the reason is told with who
-is ahead and the figures of quota as they are now. Readers in threads get these copies: the index itself
-is looked at in the event loop alone, which changes it.
+others come and go, and quota that does not suffice is used more or less. So the reason is shown with the
+jobs ahead and the present figures of quota. Readers in threads get these copies: only the event
+loop, which changes the index, reads it.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class WaitingView:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuotaView:
-    """What one workload that waits could be given quota from: its tree, and who holds quota of it.
+    """The sources of quota of one waiting workload: its tree, and the holders of its quota.
 
     `contest`: None where quota is not what it lacks.
     """
@@ -104,7 +104,7 @@ def quota_view(index: ScheduleIndex | None, uid: str) -> QuotaView | None:
 
 
 def _contest(index: ScheduleIndex, lane: WaitingLane, tree: QuotaTree) -> Contest | None:
-    """What preemption looks at for the head of a lane that lacks quota."""
+    """The candidates of preemption for the head of a lane that lacks quota."""
     refusal, queue = lane.refusal, lane.demand.queue
     if refusal is None or not refusal.shortages or queue not in tree.queues:
         return None
@@ -129,7 +129,7 @@ def _contest(index: ScheduleIndex, lane: WaitingLane, tree: QuotaTree) -> Contes
 
 
 def refusal_of(index: ScheduleIndex, lane: WaitingLane) -> Refusal | None:
-    """What the last cycle refused a class for; None where none has looked at it yet."""
+    """The last cycle's reason against a class; None where none has looked at it yet."""
     refusal = lane.refusal
     if refusal is None:
         return None
@@ -139,7 +139,7 @@ def refusal_of(index: ScheduleIndex, lane: WaitingLane) -> Refusal | None:
 
 
 def _behind_who_is_ahead(refusal: Refusal, waiting: Waiting, lane: WaitingLane) -> Refusal:
-    """Whoever was ahead may wait no longer: then it is the present head, if that is of another class."""
+    """The job that was ahead may no longer wait: then it is the present head, if that is of another class."""
     if refusal.head in waiting:
         return refusal
     head = waiting.head(refusal.queue)

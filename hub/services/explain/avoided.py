@@ -6,6 +6,7 @@ history, so it is read from its events, which carry the member's words.
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT
@@ -13,7 +14,11 @@ from hub.domain.workloads.refusals import is_member
 from hub.services.works.retries import RETRYING
 from hub.store.records.history import StoredEvent
 from hub.store.records.workloads import Workload
+from shared.consent import NO_TOKEN, tokens_command
 from shared.documents import Json
+
+_NAMED: Final = 3  # members named in advice
+_AGAIN: Final = "it is tried again after 30 s, then ever more seldom, at last every 5 minutes"
 
 
 def until(row: Workload) -> dict[str, str | None]:
@@ -56,20 +61,36 @@ def with_causes(waiting: Json, causes: Mapping[str, Json]) -> Json:
 
 
 def remedies(told: Json, found: Sequence[Json]) -> list[Json]:
-    """What would change it, where names are taken: time does not, though an avoidance ends by itself."""
-    taken = {
-        cluster: told["setAside"][cluster]
-        for cluster, cause in told["setAsideBecause"].items()
-        if cause["reason"] == NAME_CONFLICT
-    }
-    left = [r for r in found if not (r["kind"] == "SetAside" and r.get("cluster") in taken)]
-    if not taken:
-        return left
-    name = f"{told['namespace']}/{told['name']}"
-    where = ", ".join(sorted(taken))
-    text = (
-        f"its name is taken in {where}: delete the Job {name} there, or submit this one under another "
-        f"name. Then roadstead jobs hold {name} and roadstead jobs release {name} try at once; "
-        "until then it is tried again after 30 s, then ever more seldom, at last every 5 minutes"
+    """Remedies of a job whose name is taken, or whose pods get no token: that an avoidance ends is none."""
+    taken = _avoided_for(told, NAME_CONFLICT)
+    tokens = _avoided_for(told, NO_TOKEN)
+    left = [
+        r for r in found if not (r["kind"] == "SetAside" and r.get("cluster") in {*taken, *tokens})
+    ]
+    said = [_of_taken(told, taken)] if taken else []
+    said += [_of_tokens(told, tokens)] if tokens else []
+    return [*({"kind": "Rule", "message": text} for text in said), *left]
+
+
+def _avoided_for(told: Json, reason: str) -> list[str]:
+    causes = told["setAsideBecause"]
+    return sorted(name for name, cause in causes.items() if cause["reason"] == reason)
+
+
+def _of_tokens(told: Json, members: Sequence[str]) -> str:
+    space, name = told["namespace"], f"{told['namespace']}/{told['name']}"
+    where = " or ".join(members[:_NAMED]) + (" or others" if len(members) > _NAMED else "")
+    return (
+        f"its pods ask for a token, which the people of {where} allow with a kubeconfig of that cluster, "
+        f"not of the hub: {tokens_command(space)}. Then roadstead jobs release {name} tries at once; until "
+        f"then {_AGAIN}"
     )
-    return [{"kind": "Rule", "message": text}, *left]
+
+
+def _of_taken(told: Json, taken: Sequence[str]) -> str:
+    name = f"{told['namespace']}/{told['name']}"
+    where = ", ".join(taken)
+    return (
+        f"its name is taken in {where}: delete the Job {name} there, or submit this one under another "
+        f"name. Then roadstead jobs release {name} tries at once; until then {_AGAIN}"
+    )

@@ -1,4 +1,4 @@
-"""What preemption could do for a waiting workload: who might go for it, and why others may not."""
+"""Preemption for a waiting workload: candidates, and the reasons that protect others."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ EXAMPLES: Final = 3  # named of those that one rule spares
 
 
 def quota_of(view: QuotaView) -> list[Json]:
-    """What a queue has of all that it may use: nominal, used, borrowed, available."""
+    """The quota of a queue: nominal, used, borrowed, available."""
     node = view.tree.queues.get(view.queue)
     if node is None:
         return []

@@ -1,4 +1,4 @@
-"""A waiting workload's case: everything the engine needs to be asked about it, apart from the index.
+"""A waiting workload's case: everything the engine needs to study it, detached from the index.
 
 Taken in the event loop in one go, so that it is one consistent picture; studied in a thread.
 """
@@ -15,6 +15,7 @@ from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.placement import registry
 from hub.domain.placement.cluster_search import Survey
+from hub.domain.placement.never_fits import why_never
 from hub.domain.queueing.lanes import Lane
 from hub.domain.queueing.pending import WaitingLane
 from hub.domain.quota.declared import ClusterQueue
@@ -28,7 +29,7 @@ from hub.services.context.settings import Settings
 from hub.services.index.index import ScheduleIndex
 
 STUDY_S: Final = 0.3  # for what would change it, and as long again for the forecast
-# Workloads that a forecast plays with: of its own lane all before it, of others the first.
+# Workloads in a forecast: of its own lane all before it, of others the first.
 BEFORE_IT: Final = 1000
 MOST_WAITING: Final = 3000
 MOST_HOLDING: Final = 4000  # whose runtimes are looked up
@@ -63,14 +64,15 @@ class Case:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
-    """What the engine answered."""
+    """The engine's answer."""
 
     remedies: list[Remedy]
     flavors: list[tuple[str, Nominee]]
     fleet: list[Stand]
     forecast: Forecast
     complete: bool  # False: there was no time for every question
-    survey: Survey | None = None  # of every cluster, quota aside; None where nobody wants it
+    survey: Survey | None = None  # of every cluster, quota aside; None if not requested
+    never: str = ""  # why no member could ever hold it, quota aside
 
 
 _ASIDE: Final[list[Lane]] = []  # lanes of queues outside the tree: they take no part
@@ -126,7 +128,7 @@ def snapshot_of(
 
 
 def profile_of(settings: Settings, now: dt.datetime) -> Profile:
-    """The rules by which it is asked."""
+    """The rules of the query."""
     return Profile(
         rules=rules_of(settings.queueing, now),
         filters=registry.filters(settings.scheduling.suspect_after_s),
@@ -172,9 +174,10 @@ def study(
     survey = trial.survey(as_it_is) if wanted else None
     flavors = list(by_flavor(trial)) if trial.may_ask else []
     complete = trial.may_ask
+    never = _why_never(case)
     if case.too_far:
         foreseen = Forecast(None, TOO_MUCH)
-        return Findings(found, flavors, fleet, foreseen, complete, survey)
+        return Findings(found, flavors, fleet, foreseen, complete, survey, never)
     end = monotonic() + STUDY_S
     profile = replace(case.profile, may_go_on=lambda _: monotonic() < end)
     picture = replace(
@@ -183,4 +186,15 @@ def study(
     foreseen = forecast(
         picture, case.uid, runtimes, case.now, profile, lambda: monotonic() < end, case.short
     )
-    return Findings(found, flavors, fleet, foreseen, complete, survey)
+    return Findings(found, flavors, fleet, foreseen, complete, survey, never)
+
+
+def _why_never(case: Case) -> str:
+    """Also of one that waits for quota: what it waits for would not start it."""
+    demand, layout = case.who.demand, case.snapshot.room.layout
+    if demand is None or demand.quota_only:
+        return ""
+    clusters = {n: c for n, c in case.snapshot.clusters.items() if n in layout.position}
+    ask = case.snapshot.catalog.ask_widely
+    asks = [ask(p)._replace(growing=layout.sites is not None) for p in demand.pod_sets]
+    return why_never(demand.pod_sets, asks, demand.constraints, clusters, layout)

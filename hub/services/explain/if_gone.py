@@ -1,4 +1,4 @@
-"""What would follow if a job let go of what it holds: what is freed, and who that waits would get in.
+"""Preview of a job's end: the freed quota, and the waiting jobs that it would admit.
 
 Each of the first that wait is tried by itself by the engine, on the picture as it is and on the one without
 the job: of two that could start neither sees the room that the other would take.

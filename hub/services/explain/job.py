@@ -38,11 +38,11 @@ _WORDS: Final = {
     State.HELD: "held by its user or its queue",
     State.PENDING: "has not been considered yet",
     State.RESERVED: "quota is charged; admission checks are open",
-    State.PLACED: "placed; its agent has not been told yet",
-    State.OFFERED: "its agent may have been told; the Job has not been seen in the cluster yet",
-    State.APPLIED: "the Job is in the cluster; no pod has run yet",
+    State.PLACED: "placed; not offered to its agent yet",
+    State.OFFERED: "offered to its agent; the {kind} has not been observed in the cluster yet",
+    State.APPLIED: "the {kind} is in the cluster; no pod has run yet",
     State.RUNNING: "runs",
-    State.WITHDRAWING: "is being taken back from its cluster",
+    State.WITHDRAWING: "is being withdrawn from its cluster",
     State.SUCCEEDED: "finished",
     State.FAILED: "failed",
     State.CANCELLED: "cancelled",
@@ -62,13 +62,13 @@ _FOLLOWS: Final = {
 
 
 def _said_of(row: Workload) -> str:
-    """What its state means."""
+    """The meaning of its state."""
     if row.state == State.WITHDRAWING and row.withdraw_to in _FOLLOWS:
         follows = _FOLLOWS[row.withdraw_to]
         return f"{_WORDS[State.WITHDRAWING]}; it {follows} once nothing of it is left there"
     if row.kind == workloads.BARE and row.state == State.PLACED:
         return "admitted; its executor runs it"
-    return _WORDS[row.state]
+    return _WORDS[row.state].format(kind=row.kind)
 
 
 def explain_job(
@@ -141,8 +141,8 @@ def _nomination(tx: Transaction, row: Workload) -> Json | None:
     if row.nomination is None:
         return None
     told = {name: value for name, value in row.nomination.items() if name != "preempted"}
-    if tx.scope.is_everything:
-        return told
+    if tx.scope.is_everything or not told:
+        return told or None
     uids: Sequence[str] = told.get("victims") or ()
     seen = scoping.seen_keys(tx, "workloads", uids)
     return {**told, "victims": [uid if uid in seen else "" for uid in uids]}
@@ -158,13 +158,13 @@ def _silence(tx: Transaction, row: Workload, suspect_after_s: float) -> str:
     if state_of(member, tx.now, suspect_after_s) != "Suspect":
         return ""
     at = stamp(member.heartbeat_at.replace(microsecond=0))
-    heard = f"; {row.cluster} has not been heard since {at}"
+    heard = f"; {row.cluster} has been silent since {at}"
     if row.state == State.WITHDRAWING:
         return (
-            f"{heard}: nobody can confirm that nothing of it is left there, so it stays "
-            "Withdrawing until the cluster answers or is written off (roadstead clusters fence)"
+            f"{heard}: no agent can confirm that nothing of it is left there, so it stays "
+            "Withdrawing until the cluster answers or is fenced (roadstead clusters fence)"
         )
-    return f"{heard}: this is what was known then"
+    return f"{heard}: this is its last known state"
 
 
 def _quota(tx: Transaction, view: QuotaView | None) -> Json:
@@ -210,7 +210,7 @@ def explain_waiting(
 
 
 def _of_when_it_was_nominated(row: Workload | JobOnPage) -> Json:
-    """The sentence of one that waits for those it preempts; its figures are of when they were told to go."""
+    """The sentence of a preemptor that waits for its victims; its figures are of the time of the eviction."""
     nomination = row.nomination if isinstance(row, Workload) else None  # a page does without
     at = (nomination or {}).get("at")
     if not at:

@@ -1,7 +1,7 @@
-"""Where what is in a few documents would go, were it applied now. Nothing is stored, nothing is taken.
+"""Previews where a few documents would go if applied now. Stores nothing, takes nothing.
 
-Placements are decided as the controller of placements decides, Jobs are asked of the engine. Each is looked
-at by itself: of two Jobs neither sees the room that the other would take.
+The code of the controller of placements decides placements; the engine answers for Jobs. Each is evaluated
+alone: of two Jobs neither sees the room that the other would take.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,15 +19,15 @@ from hub.services.consent.placed import namespaces_of, planned_acceptance
 from hub.services.context.hub import Hub
 from hub.services.context.settings import Settings
 from hub.services.explain import plan_jobs, plan_manifests
-from hub.services.explain.plan_jobs import PlannedFacts
+from hub.services.explain.plan_jobs import PlannedFacts, PlannedQueues
 from hub.services.index.index import FindIndex
 from hub.services.placements.bindings import FOR_A_JOB
 from hub.services.placements.fleet import read_fleet
 from hub.services.placements.place_jobs import NEEDS_ONE, is_per_object, one_cluster
 from hub.services.placements.selecting import (
-    JOB,
     SelectionRules,
     read_rules,
+    resource_of_job,
     select,
 )
 from hub.services.placements.snapshots import policy_hashes
@@ -50,7 +50,7 @@ MOST_SELECTED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class WantedManifests:
-    """Whether manifests are told, of one cluster or of all that are chosen."""
+    """True if manifests are shown, of one cluster or of all picked ones."""
 
     manifests: bool = False
     cluster: str = ""
@@ -70,10 +70,18 @@ async def plan(
     index = find_index()
     promised: Promised = {} if index is None else index.members.all_promised()
     told = await hub.read(_placements, drafts, promised, hub.settings, wanted)
-    jobs = [each for each in drafts if each.is_job]
+    given = [each for each in drafts if each.is_job or each.child is not None]
+    jobs = [each.child or each for each in given]
     facts = await hub.read(_facts, jobs, drafts, hub.settings.intake.unqueued_jobs)
-    found, complete = await plan_jobs.plan_jobs(hub, jobs, facts, find_index())
+    planned = PlannedQueues.among(drafts)
+    found, complete = await plan_jobs.plan_jobs(hub, jobs, facts, find_index(), planned)
+    found = [_run_of(each, one) for each, one in zip(given, found, strict=True)]
     return {"placements": told, "jobs": found, "complete": complete}
+
+
+def _run_of(given: Draft, found: Json) -> Json:
+    """The answer about a CronJob's run now, under the CronJob's name; that of a Job as it is."""
+    return found if given.child is None else {**found, "kind": "CronJob", "name": given.name}
 
 
 def _placements(
@@ -118,9 +126,12 @@ def _placement(
     """What is told of it, and the clusters that are chosen for its objects."""
     policy, rules = read_policy(given.parsed.spec.get("policy")), _rules_of(given)
     chosen = select(tx, rules)
-    new = plan_manifests.resources_of(plan_manifests.taken(rules, chosen, drafts))
+    given_too = plan_manifests.taken(rules, chosen, drafts)
+    new = plan_manifests.resources_of(given_too)
     resources = sorted({*chosen.resources(), *new}, key=lambda r: (r.kind, r.namespace, r.name))
-    jobs = [each for each in resources if each.kind == "Job" and each.group == "batch"]
+    run = {resource_of_job(row) for row in chosen.jobs.values()}
+    run.update(plan_manifests.resources_of([each for each in given_too if each.is_job]))
+    jobs = [each for each in resources if each in run]
     view = {
         "kind": given.parsed.kind,
         "namespace": given.parsed.namespace if rules.namespace else "",
@@ -138,7 +149,7 @@ def _placement(
         left = {"fulfilled": False, "reason": NEEDS_ONE, "message": text, "clusters": []}
         return view | left, []
     if jobs and len(jobs) == len(resources):
-        text = "it selects Jobs alone: their queues let them in, see there"
+        text = "it selects Jobs alone: their queues admit them: see there"
         alone = {"fulfilled": True, "reason": "JobsAlone", "message": text, "clusters": []}
         back = _taken_back(tx, given, (), resources, keeps_jobs=may)
         return view | alone | {"members": back}, []
@@ -194,8 +205,8 @@ def _stored(tx: Transaction, given: Draft) -> StoredObject | None:
 
 
 def _by_name(rules: SelectionRules, jobs: Sequence[Resource]) -> bool:
-    named = {rule.name for rule in rules.rules if (rule.group, rule.kind) == JOB and rule.name}
-    return any(job.name in named for job in jobs)
+    named = {(rule.group, rule.kind, rule.name) for rule in rules.rules if rule.name}
+    return any((job.group, job.kind, job.name) in named for job in jobs)
 
 
 def _decide(
@@ -256,7 +267,7 @@ def _resource(found: Resource) -> Json:
 def _facts(
     tx: Transaction, jobs: Sequence[Draft], drafts: Sequence[Draft], unqueued_jobs: str
 ) -> list[PlannedFacts]:
-    """What the store knows of each Job: its priority, who has its name, whose policy would place it."""
+    """Stored facts about each Job: priority, holder of its name, the policy that would place it."""
     if not jobs:
         return []
     given = [
@@ -280,11 +291,7 @@ def _facts(
     ]
     policies = [
         next(
-            (
-                policy
-                for rules, policy in known
-                if rules.may_select(*JOB, job.parsed.namespace, job.name, job.parsed.labels)
-            ),
+            (policy for rules, policy in known if plan_manifests.may_select(rules, job)),
             None,
         )
         for job in jobs

@@ -1,10 +1,11 @@
-"""Whether a Job would be let in, were it submitted now, and where it would go: the engine's own answer."""
+"""Previews whether a submitted Job would be admitted now, and where it would go: the engine's own answer."""
 
 import asyncio
+import copy
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 from hub.domain.admission.flavor_assigner import Mode
 from hub.domain.admission.nomination import Nominee
@@ -14,7 +15,7 @@ from hub.domain.instants import to_micros
 from hub.domain.placement.cluster_search import ClusterSearch, Survey
 from hub.domain.plan import Reason, Score
 from hub.domain.queueing.lanes import Lane
-from hub.domain.quota.declared import ClusterQueue
+from hub.domain.quota.declared import ClusterQueue, LocalQueue, read_local_queue
 from hub.domain.quota.holders import PendingWorkload
 from hub.domain.whatif.trial import Trial
 from hub.domain.workloads import demand as demands
@@ -22,9 +23,10 @@ from hub.domain.workloads.demand import Demand
 from hub.domain.workloads.placement_policy import Policy
 from hub.services.context.hub import Hub
 from hub.services.explain import case as cases
-from hub.services.index.catalog import Route
+from hub.services.index.catalog import Route, Routes
 from hub.services.index.index import ScheduleIndex
 from hub.services.queues import class_values
+from hub.services.queues.defaults import DEFAULT
 from hub.services.queues.unqueued import without_limits
 from hub.services.reading.draft import Draft, name_taken, read_by_the_hub
 from hub.store import workloads
@@ -33,6 +35,7 @@ from hub.store.transaction import Transaction
 from shared import labels
 from shared.documents import Json
 from shared.errors import Rejected
+from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.reject_codes import RejectCode
 
 MOST_CLUSTERS: Final = 200
@@ -43,7 +46,7 @@ STUDY_S: Final = 1.0  # for all Jobs of one plan
 
 @dataclass(frozen=True, slots=True)
 class PlannedFacts:
-    """What the store knows of a Job that is planned. `policy`: of the placement that would select it."""
+    """The stored facts about a planned Job. `policy`: of the placement that would select it."""
 
     priority: int
     policy: Policy | None
@@ -63,12 +66,12 @@ class _Question:
 
 
 def _taken(job: Draft, holder: Workload | None) -> str:
-    """Why the name of a Job is not free; "" where it is. Of a job that is hidden from its sender no more."""
+    """The reason why the name of a Job is not free; "" if it is. Hides jobs that the sender may not see."""
     if holder is None:
         return ""
     if not job.sees.shows(holder.namespace, holder.queue, holder.owner):
         return name_taken(job)
-    return f"a job of this name is there (uid {holder.uid}): it would be changed, not placed anew"
+    return f"a job of this name is there (uid {holder.uid}): apply would change it, not place it again"
 
 
 def facts_of(
@@ -95,14 +98,60 @@ def _class_of(job: Draft) -> str:
     return str(job.parsed.labels.get(labels.PRIORITY_CLASS) or _DEFAULT_CLASS)
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedQueues:
+    """Queues among the documents of a plan: LocalQueues by namespace and name, and names of ClusterQueues."""
+
+    local: Mapping[tuple[str, str], LocalQueue]
+    cluster: frozenset[str]
+
+    @classmethod
+    def among(cls, drafts: Sequence[Draft]) -> Self:
+        """Those of `drafts`."""
+        found = [each.parsed for each in drafts if each.parsed.group == KUEUE]
+        local = {
+            (each.namespace, each.name): read_local_queue(each.namespace, each.name, each.spec)
+            for each in found
+            if each.kind == "LocalQueue"
+        }
+        return cls(local, frozenset(e.name for e in found if e.kind == "ClusterQueue"))
+
+    def routes(self, known: Routes) -> Routes:
+        """The hub's routes, with the LocalQueues of these documents."""
+        if not self.local:
+            return known
+        routes = copy.copy(known)
+        routes.local = {**known.local, **self.local}
+        return routes
+
+    def why_not(self, namespace: str, queue: str, routes: Routes) -> str:
+        """Of a Job whose ClusterQueue is only among the documents; "" otherwise."""
+        local = routes.local.get((namespace, queue))
+        if local is None or local.cluster_queue in routes.queues:
+            return ""
+        if local.cluster_queue not in self.cluster:
+            return ""
+        return (
+            f"its ClusterQueue {local.cluster_queue} is among these documents and not on the hub yet: a plan "
+            "knows the quota that is there; apply the queues, then plan the Jobs"
+        )
+
+
+NO_QUEUES: Final = PlannedQueues({}, frozenset())
+
+
 async def plan_jobs(
-    hub: Hub, jobs: Sequence[Draft], facts: Sequence[PlannedFacts], index: ScheduleIndex | None
+    hub: Hub,
+    jobs: Sequence[Draft],
+    facts: Sequence[PlannedFacts],
+    index: ScheduleIndex | None,
+    planned: PlannedQueues = NO_QUEUES,
 ) -> tuple[list[Json], bool]:
     """What is told of each Job, and whether there was time for all of them."""
     now, balanced = hub.clock.now(), hub.settings.scheduling.profile != "KubeFleet"
     makes_queues = hub.settings.intake.unqueued_jobs != "Reject"
     asked = [
-        _question(index, job, fact, now, balanced=balanced, makes_queues=makes_queues)
+        _question(index, job, fact, planned, now, balanced=balanced, makes_queues=makes_queues)
         for job, fact in zip(jobs, facts, strict=True)
     ]
     if index is None or not any(each.demand for each in asked):
@@ -125,12 +174,14 @@ def _question(
     index: ScheduleIndex | None,
     job: Draft,
     fact: PlannedFacts,
+    planned: PlannedQueues,
     now: dt.datetime,
     *,
     balanced: bool,
     makes_queues: bool,
 ) -> _Question:
     view: Json = {
+        "kind": job.parsed.kind,
         "namespace": job.parsed.namespace,
         "name": job.name,
         "queue": job.queue,
@@ -155,12 +206,13 @@ def _question(
     if index is None:
         return _Question(view | {"reason": "NotReady", "message": "the hub does not schedule yet"})
     place = (job.parsed.namespace, job.queue)
-    route = index.routes.route(*place, placed=False)
+    routes = planned.routes(index.routes)
+    route = routes.route(*place, placed=False)
     policy = fact.policy
     if route.cluster_queue and not index.routes.is_placed(route.cluster_queue):
         policy = None  # its queue chooses, as `place_jobs` decides
     if route.reason == Reason.AWAITING_PLACEMENT and policy is not None:
-        route = index.routes.route(*place, placed=True)
+        route = routes.route(*place, placed=True)
     view |= {"clusterQueue": route.cluster_queue, "reason": route.reason, "message": route.message}
     try:
         consent = index.consents.would_be(job.parsed.namespace)
@@ -168,10 +220,9 @@ def _question(
     except Rejected as refusal:
         return _Question(view | {"reason": str(refusal.code), "message": refusal.detail})
     if route.reason:
-        if route.reason == QUEUE_NOT_FOUND and not job.queue and makes_queues:
-            text = "its namespace gets the default queue with it, which lets everything in"
-            view |= {"reason": "DefaultQueue", "message": text}
-        return _Question(view, demand)
+        if text := planned.why_not(*place, routes):
+            view |= {"reason": "QueuePlanned", "message": text}
+        return _Question(view | _default_queue(job, route, makes_queues=makes_queues), demand)
     view |= {"waitingBefore": _waiting_before(index, route.cluster_queue, fact.priority)}
     who = PendingWorkload(
         uid=job.uid, namespace=job.parsed.namespace, name=job.name, queue=route.cluster_queue,
@@ -179,6 +230,14 @@ def _question(
         local_queue=route.local_queue, demand=demand,
     )  # fmt: skip
     return _Question(view, demand, who, index.consents.is_unasked(job.parsed.namespace))
+
+
+def _default_queue(job: Draft, route: Route, *, makes_queues: bool) -> Json:
+    """Reason and message of a job for the default queue where the hub makes that; {} of any other."""
+    if route.reason != QUEUE_NOT_FOUND or job.queue not in ("", DEFAULT) or not makes_queues:
+        return {}
+    text = "its namespace gets the default queue with it, which admits every job"
+    return {"reason": "DefaultQueue", "message": text}
 
 
 def _demand(
@@ -194,9 +253,10 @@ def _demand(
     constraints = demands.read_constraints(
         read_by_the_hub(job.parsed.annotations), None, policy, pod_sets
     )
+    kind = demands.kind_constraint(job.parsed.api_version, job.parsed.kind)
+    constraints = replace(constraints, kind=kind, avoided=route.avoided, consent=consent)
     if route.members is not None:
         constraints = replace(constraints, members=route.members)
-    constraints = replace(constraints, avoided=route.avoided, consent=consent)
     return Demand(
         key=job.uid,
         queue=route.cluster_queue,
@@ -209,7 +269,7 @@ def _demand(
 
 
 def _waiting_before(index: ScheduleIndex, queue: str, priority: int) -> int:
-    """Who waits in the same ClusterQueue and goes first."""
+    """The waiting jobs ahead of it in the same ClusterQueue."""
     lanes = index.waiting.lanes(queue)
     return sum(len(lane) for lane in lanes if lane.demand.priority >= priority)
 
@@ -227,7 +287,7 @@ def _answers(
             told.append(each.view)
         elif not may_go_on():
             complete = False
-            text = "there was no time to look at it: plan fewer Jobs at once"
+            text = "no time was left to evaluate it: plan fewer Jobs at once"
             told.append(each.view | {"reason": "NotLookedAt", "message": text})
         else:
             told.append(_answer(each, snapshot, profile, now))
@@ -262,7 +322,7 @@ def _said(view: Json, found: Nominee, survey: Survey, *, fits: bool) -> Json:
         before = view["waitingBefore"]
         text = f"it would be admitted now, to {cluster}"
         if before:
-            text += f", once the {before} that wait before it in its queue were looked at"
+            text += f", once the {before} that wait before it in its queue were evaluated"
         return {"admitted": True, "cluster": cluster, "reason": "Fits", "message": text}
     if found.victims:
         text = f"it would wait for {len(found.victims)} workloads that are preempted for it"
@@ -284,5 +344,5 @@ def _clusters(survey: Survey) -> list[Json]:
 
 
 def _terms(score: Score) -> str:
-    """What a score is made of."""
+    """The terms of a score."""
     return ", ".join(f"{term.name}: {term.score}" for term in score.terms)

@@ -1,4 +1,4 @@
-"""What clusters would get of a placement among documents: these count as if they were stored."""
+"""Previews the manifests that clusters would get of a placement in documents, as if these were stored."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -50,17 +50,17 @@ def of_placement(
 
 
 def taken(rules: SelectionRules, chosen: Selection, drafts: Sequence[Draft]) -> list[Draft]:
-    """What of the documents the placement would select. `chosen`: what it selects of the store."""
+    """The documents that the placement would select. `chosen`: what it selects of the store."""
     named = [rule for rule in rules.rules if (rule.group, rule.kind) != NAMESPACE]
     whole = {row.name for row in chosen.objects.values() if row.kind == "Namespace"} | {
         each.name
         for each in drafts
-        if (each.parsed.group, each.parsed.kind) == NAMESPACE and _may(rules, each)
+        if (each.parsed.group, each.parsed.kind) == NAMESPACE and may_select(rules, each)
     }
     return [
         each
         for each in drafts
-        if _may(rules, each)
+        if may_select(rules, each)
         and (
             not (p := each.parsed).namespace
             or p.namespace in whole
@@ -78,7 +78,8 @@ def resources_of(drafts: Sequence[Draft]) -> list[Resource]:
     ]
 
 
-def _may(rules: SelectionRules, given: Draft) -> bool:
+def may_select(rules: SelectionRules, given: Draft) -> bool:
+    """Could the placement with these rules select the document?"""
     parsed = given.parsed
     return rules.may_select(parsed.group, parsed.kind, parsed.namespace, given.name, parsed.labels)
 

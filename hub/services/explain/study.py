@@ -1,4 +1,4 @@
-"""What would change a waiting job's lot, and when it is expected to start: the engine's own answers.
+"""Studies a waiting job: remedies and the expected start, by the engine itself.
 
 The case is taken from the index in the event loop, runtimes are read, the engine is asked in a thread;
 then what it found is told with the names of the jobs concerned. One study at a time.
@@ -12,6 +12,7 @@ from hub.domain.admission.flavor_assigner import Mode
 from hub.domain.admission.nomination import Nominee
 from hub.domain.instants import stamp, to_micros
 from hub.domain.whatif.forecast import Forecast, Runtimes
+from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import State
 from hub.services.context import timeline
 from hub.services.context.decisions import survey_view
@@ -19,26 +20,30 @@ from hub.services.context.hub import Hub
 from hub.services.explain import avoided, case as cases
 from hub.services.explain.as_it_is_now import quota_view, stopped_queue, waiting_view
 from hub.services.explain.case import Case, Findings
+from hub.services.explain.growing import growing
 from hub.services.explain.job import explain_job
 from hub.services.explain.wording import LISTED, Names, Wording
 from hub.services.index.index import FindIndex, ScheduleIndex
-from hub.store import runtimes as stored, workloads
+from hub.services.queues.stop_commands import ADMITS, stop_command
+from hub.store import objects, runtimes as stored, workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
+from shared.groups import KUEUE
 from shared.kinds.user_annotations import seconds_of
 
 _SECOND: Final = 1_000_000  # microseconds
+_NAMED: Final = 3  # members named in advice
 
 _WAYS: Final = {
-    timeline.CODE: "see what the members still run, then: roadstead restored --accept",
+    timeline.CODE: "an administrator checks the members' Jobs, then accepts: roadstead restored --accept",
     "QueueNotFound": "create the LocalQueue that it names, or its ClusterQueue",
-    "QueueStopped": "set the stopPolicy of the queue that is named to None",
+    "QueueStopped": "set the stopPolicy of the named queue to None",
     "NamespaceMismatch": "label its namespace so that the namespaceSelector of its ClusterQueue matches",
     "AwaitingPlacement": "let a ResourcePlacement in its namespace select the Job by name or labels, or "
     "submit it to a LocalQueue whose ClusterQueue no placement selects",
     "NoMatchingFlavor": "give its ClusterQueue a flavor that covers all it asks for and has the node labels "
     "and tolerations that its pods need, or ask for less: the message says what none has",
-    "Misconfigured": "mend its ClusterQueue: the message says what is wrong",
+    "Misconfigured": "fix its ClusterQueue: the message names the fault",
 }
 
 
@@ -53,12 +58,10 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex, *, surveyed: bool =
     if told["reason"] == timeline.CODE:
         return told | {"remedies": _by_rule(timeline.CODE)}
     if index is None or told["state"] != State.PENDING or told["nomination"]:
-        return told
+        return told | await growing(hub, index, told)
     case = cases.case_of(index, uid, hub.settings, hub.clock.now())
     if case is None:
-        return told | {
-            "remedies": avoided.remedies(told, _by_rule(told["reason"], _stopped(index, told)))
-        }
+        return told | {"remedies": avoided.remedies(told, await _ways(hub, index, told))}
     known = await hub.read(runtimes_of, case)
     async with hub.studying:
         found = await asyncio.to_thread(
@@ -67,33 +70,64 @@ async def explain(hub: Hub, uid: str, find_index: FindIndex, *, surveyed: bool =
     names, discreet = await hub.read(_names, _mentioned(found))
     teller = Wording(case.who.queue, names, known.ends, case.now, discreet=discreet)
     told |= _told(case, found, known, teller)
+    told["message"] = _in_full(told, found)
     if found.survey is not None:
         told["survey"] = survey_view(found.survey)
     told["remedies"] = avoided.remedies(told, told["remedies"])
+    if not_served := _not_served(case):
+        return told | {"remedies": [*not_served, *told["remedies"]]}
     if told["remedies"]:
         return told
-    return told | {"remedies": _by_rule(told["reason"], _stopped(index, told))}
+    return told | {"remedies": await _ways(hub, index, told)}
 
 
-def _by_rule(reason: str, stopped: str = "") -> list[Json]:
-    """What to do about a reason that no other picture of queues and fleet would change.
+def _not_served(case: Case) -> list[Json]:
+    """Return advice for a job whose kind no member serves, as all members report."""
+    kind = case.who.demand.constraints.kind if case.who.demand is not None else ""
+    members = case.snapshot.clusters
+    lacking = [
+        n for n, each in members.items() if each.kinds is not None and kind not in each.kinds
+    ]
+    if not kind or not members or len(lacking) < len(members):
+        return []
+    name, where = kind.rpartition("/")[2], " or ".join(sorted(lacking)[:_NAMED])
+    text = (
+        f"install the CustomResourceDefinition of {name} and its operator in a member, such as {where}: "
+        "its agent reports the kind within a minute, then the job is placed"
+    )
+    return [{"kind": "Rule", "message": text}]
 
-    `stopped`: the queue that is, as commands name it.
-    """
+
+async def _ways(hub: Hub, index: ScheduleIndex, told: Json) -> list[Json]:
+    """Return advice for its reason, and the command that resumes a stopped queue."""
+    typed = ""
+    if (place := _stopped(index, told)) is not None:
+        typed = await hub.read(_to_resume, *place)
+    return _by_rule(told["reason"], typed)
+
+
+def _by_rule(reason: str, typed: str = "") -> list[Json]:
+    """Return advice for a reason that no other picture of queues and fleet would change."""
     way = _WAYS.get(reason)
-    if way and reason == "QueueStopped" and stopped:
-        way = f"{way}: roadstead queues resume {stopped}"
+    if way and typed:
+        way = f"{way}: {typed}"
     return [{"kind": "Rule", "message": way}] if way else []
 
 
-def _stopped(index: ScheduleIndex, told: Json) -> str:
-    """The queue that keeps this job, as commands name it; "" where none is stopped."""
+def _stopped(index: ScheduleIndex, told: Json) -> tuple[str, str] | None:
+    """Namespace and name of the queue that keeps this job, "" for a ClusterQueue's; None where none is."""
     route = index.routes.route(told["namespace"], told["queue"], placed=True)
-    names = {
-        "LocalQueue": f"{told['namespace']}/{route.local_queue}",
-        "ClusterQueue": route.cluster_queue,
+    places = {
+        "LocalQueue": (told["namespace"], route.local_queue),
+        "ClusterQueue": ("", route.cluster_queue),
     }
-    return names.get(route.stopped, "")
+    return places.get(route.stopped)
+
+
+def _to_resume(tx: Transaction, namespace: str, name: str) -> str:
+    kind = "LocalQueue" if namespace else "ClusterQueue"
+    row = objects.find(tx, KUEUE, kind, namespace, name)
+    return stop_command(Origin.REST if row is None else row.origin, namespace, name, ADMITS)
 
 
 async def _explained(hub: Hub, uid: str, index: ScheduleIndex | None) -> Json:
@@ -148,6 +182,14 @@ def _mentioned(found: Findings) -> set[str]:
     return uids | set(found.forecast.ends[-LISTED:])
 
 
+def _in_full(told: Json, found: Findings) -> str:
+    """Its message; of one that waits for quota also that no member could ever hold it."""
+    waiting = told["waiting"] or {}
+    if not found.never or not waiting.get("quota") or waiting.get("never"):
+        return str(told["message"])
+    return f"{told['message']}; quota aside, no member could ever hold it: {found.never}"
+
+
 def _told(case: Case, found: Findings, known: Runtimes, teller: Wording) -> Json:
     return {
         "remedies": [teller.remedy(remedy) for remedy in found.remedies],
@@ -178,11 +220,11 @@ def _flavor(flavor: str, nominee: Nominee) -> Json:
 
 
 def _forecast(foreseen: Forecast, teller: Wording, case: Case, known: Runtimes) -> Json:
-    """When it starts and what that rests on; without an instant, why there is none."""
+    """Its expected start and the evidence; without an instant, the reason why there is none."""
     held = [uid for held in case.snapshot.holders.values() for uid in held]
     rests_on = [teller.job(uid) for uid in foreseen.ends[-LISTED:] if teller.tells(uid)]
     if foreseen.at is None and not held:
-        message = "no forecast: nothing runs whose end would let it in"
+        message = "no forecast: no running workload's end would free enough for it"
     elif foreseen.at is None:
         sure = sum(1 for uid in held if uid in known.ends)
         message = (

@@ -1,4 +1,4 @@
-"""What would let a job in, as sentences with numbers and as fields for scripts. Pure."""
+"""Remedies as sentences with numbers and as fields for scripts. Pure."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +58,7 @@ class Wording:
         }
 
     def tells(self, uid: str) -> bool:
-        """Whether a job may be named."""
+        """True if a job may be named."""
         return not self._discreet or uid in self._names
 
     def job(self, uid: str) -> Json:
@@ -174,10 +174,15 @@ class Wording:
             what = f"a node with {free} free{labelled}"
         else:
             what = f"{remedy.number} more nodes, each with {free} free{labelled}"
-        return f"fits with {what} on cluster {remedy.cluster}"
+        text = f"fits with {what} on cluster {remedy.cluster}"
+        if not remedy.amounts:
+            return text
+        more = _amounts(remedy.amounts)
+        return f"{text} and {more} more as nominalQuota of ClusterQueue {self._queue}"
 
     def uncordon(self, remedy: Remedy) -> str:
-        return f"fits once cluster {remedy.cluster} is uncordoned"
+        typed = f"roadstead clusters uncordon {remedy.cluster}"
+        return f"fits once cluster {remedy.cluster} is uncordoned: {typed}"
 
     def constraints(self, remedy: Remedy) -> str:
         return "fits without its annotations that restrict it to some clusters"

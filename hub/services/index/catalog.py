@@ -41,7 +41,7 @@ KINDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a workload of one LocalQueue waits; with a reason where it can not be considered now."""
+    """The waiting place of a workload of one LocalQueue; with a reason if it can not be considered now."""
 
     cluster_queue: str = ""
     local_queue: str = ""
@@ -55,7 +55,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class _Placement:
-    """What a placement means to scheduling: its policy, and the ClusterQueues that it selects."""
+    """The meaning of a placement for scheduling: its policy, and the ClusterQueues that it selects."""
 
     name: str
     policy: Policy
@@ -72,7 +72,7 @@ class Routes:
         self.queue_policies: dict[str, QueuePolicy] = {}
         self.cohorts: dict[str, Cohort] = {}
         self._cycles: Mapping[str, tuple[str, ...]] = {}
-        self._idle: frozenset[str] | None = None  # None: rules have changed since it was asked for
+        self._idle: frozenset[str] | None = None  # None: rules have changed since the query
         self.local: dict[tuple[str, str], LocalQueue] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}  # their labels
         self.checks = CheckRules()
@@ -183,7 +183,7 @@ class Routes:
                 self.checks.read(row)
 
     def _select(self) -> None:
-        """Which ClusterQueues some placement selects."""
+        """The ClusterQueues that some placement selects."""
         choosing = [p for p in self._placements.values() if not p.queues.is_empty]
         self._selected = {
             q.name: p.name
@@ -202,11 +202,11 @@ class Routes:
         return cluster_queue in self._selected
 
     def targets(self) -> dict[tuple[str, str], Route]:
-        """Where each LocalQueue leads for a Job without placement: compare to see what changed."""
+        """The target of each LocalQueue for a Job without placement: compare to see changes."""
         return {key: self.route(*key, placed=False) for key in self.local}
 
     def route(self, namespace: str, queue: str, *, placed: bool) -> Route:
-        """Where a Job of LocalQueue `queue` waits; `placed`: a placement has selected it."""
+        """The waiting place of a Job of LocalQueue `queue`; `placed`: a placement has selected it."""
         local = self.local.get((namespace, queue or DEFAULT_QUEUE))
         target = self.queues.get(local.cluster_queue) if local else None
         verdict = eligibility.may_admit(
@@ -236,6 +236,21 @@ class Routes:
         avoided = self.stopped_in.get((namespace, local.name), ())
         return Route(
             target.name, local.name, reason, message, verdict.stopped, members, policy.by_usage, avoided
+        )  # fmt: skip
+
+    def leads_as(self, before: "Routes") -> bool:
+        """Does every workload wait in the same queue, for the same, as by `before`? Quotas are not asked."""
+        queues, others = self.queues, before.queues
+        return self.leading() == before.leading() and all(
+            queue is others[name] or _admission(queue) == _admission(others[name])
+            for name, queue in queues.items()
+        )
+
+    def leading(self) -> tuple[object, ...]:
+        """Inputs, beside the ClusterQueues themselves, that decide where workloads wait and for what."""
+        return (
+            self.queues.keys(), self.queue_policies, self.flavors.keys(), self.cycles, self.local,
+            self.namespaces, self._placements, self._selected, self.checks.told(),
         )  # fmt: skip
 
     def may_grow(self, namespace: str, queue: str, cluster_queue: str) -> bool:
@@ -279,7 +294,7 @@ class Routes:
         return self._idle
 
     def _inactive(self, queue: ClusterQueue) -> Inactive | None:
-        """Why a ClusterQueue can admit nothing; None where it can."""
+        """The reason why a ClusterQueue can admit nothing; None where it can."""
         return eligibility.inactivity(
             queue.stop_policy,
             self.cycles.get(queue.name, ()),
@@ -288,6 +303,12 @@ class Routes:
             self.checks.fault(self.queue_policies.get(queue.name)),
             terminating=queue.terminating,
         )
+
+
+def _admission(queue: ClusterQueue) -> tuple[object, ...]:
+    """Inputs of whether a ClusterQueue may admit a workload, except its quotas."""
+    flavors = tuple(group.flavors for group in queue.groups)
+    return flavors, queue.selector, queue.stop_policy, queue.terminating
 
 
 def _placement(kind: str, name: str, spec: JsonView) -> _Placement:

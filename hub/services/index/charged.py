@@ -1,4 +1,4 @@
-"""What workloads are charged with, and what their clusters are promised: kept equal to the rows."""
+"""Charges of workloads, and promises on their clusters: kept equal to the rows."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 
 from hub.domain.admission.flavors import FlavorCatalog
-from hub.domain.fleet.promises import Members, Promise
+from hub.domain.fleet.promises import KEPT_FOR, Members, Promise
 from hub.domain.instants import to_micros
 from hub.domain.placement.scoring.pace import Paces
 from hub.domain.plan import Placement
@@ -30,7 +30,7 @@ _MOST: Final = 50_000  # distinct values remembered
 
 
 class Charges:
-    """Quota and room of every charged workload. `released` is told of queues that got quota back."""
+    """Quota and room of every charged workload. `released` is called with queues that got quota back."""
 
     def __init__(self, routes: Routes, shapes: Shapes, released: Callable[[str], None]) -> None:
         self.ledger = Ledger()
@@ -70,7 +70,7 @@ class Charges:
                 evicted=row.state == State.WITHDRAWING, local_queue=row.queue,
                 cluster=row.cluster,
                 started_at=None if row.placed_at is None else to_micros(row.placed_at), pods=pods,
-                pods_ready=bool(row.pods_ready),
+                pods_ready=bool(row.pods_ready), epoch=row.epoch, completions=row.completions,
             )
         )  # fmt: skip
         promised = self.members.promised(row.uid)
@@ -88,7 +88,7 @@ class Charges:
             self.members.promise(
                 Promise(
                     row.uid, row.epoch, row.cluster, pods,
-                    row.completions, row.succeeded,
+                    row.completions, row.succeeded, *_kept(row),
                 )
             )  # fmt: skip
 
@@ -118,14 +118,18 @@ class Charges:
                 queued_at=entry.queued_at, reserved_at=at, local_queue=entry.local_queue,
                 cluster=placement.cluster, started_at=at, pods=pods,
                 pods_ready=not placement.cluster,  # a bare one is, unless it says otherwise
+                epoch=epoch, completions=entry.completions,
             )
         )  # fmt: skip
         if placement.cluster:
             self.paces.now = now
             self.paces.follow(uid, placement.cluster, State.PLACED)
             self.members.promise(
-                Promise(uid, epoch, placement.cluster, pods, entry.completions, 0)
-            )
+                Promise(
+                    uid, epoch, placement.cluster, pods, entry.completions, 0,
+                    placement.nodes, at + KEPT_FOR if placement.nodes else 0,
+                )
+            )  # fmt: skip
 
     def forget_plan(self) -> None:
         """The assignments of the last plan are gone."""
@@ -154,14 +158,14 @@ class Charges:
         (self.unready.discard if holder.pods_ready else self.unready.add)(holder.uid)
 
     def _own(self, queue: str) -> dict[str, AdmittedWorkload]:
-        """Who holds quota of a queue, to be changed."""
+        """The mutable holders of a queue's quota."""
         if queue in self._lent:
             self._lent.remove(queue)
             self.holders[queue] = dict(self.holders[queue])
         return self.holders.setdefault(queue, {})
 
     def lend_holders(self) -> Mapping[str, Mapping[str, AdmittedWorkload]]:
-        """Who holds quota, as it is now: what changes later does not show in it."""
+        """The holders of quota, as of now: later changes do not show in it."""
         self._lent.update(self.holders)
         return dict(self.holders)
 
@@ -212,7 +216,7 @@ class Charges:
         return usage
 
     def _pods(self, row: SchedulingRow) -> Pods:
-        """What the pods of a charged workload take, and on which nodes: under its flavors."""
+        """The requests of a charged workload's pods, and their nodes: under its flavors."""
         key = (row.shape, row.admission or b"")
         found = self._asks.get(key)
         if found is None:
@@ -230,14 +234,18 @@ class Charges:
     def _read_pods(self, row: SchedulingRow) -> Pods:
         return self.pods_of(row.shape, orjson.loads(row.admission) if row.admission else {})
 
-    def pods_of(self, shape: str, admission: JsonView) -> Pods:
-        """What pods of a shape take, and on which nodes, under the flavors of an admission."""
+    def pods_of(self, shape: str, admission: JsonView, *, as_decided: bool = False) -> Pods:
+        """The requests of a shape's pods, and their nodes, under the flavors of an admission.
+
+        `as_decided`: as many as it names, also where these are all; else the shape says how many.
+        """
         pod_sets = self._shapes.get(shape)
         if not isinstance(pod_sets, tuple):
             return ()
         given = admission.get("podSets", ())
         assigned = {p["name"]: set((p.get("flavors") or {}).values()) for p in given}
-        counts = {p["name"]: p["count"] for p in given if admission.get("reduced")}
+        named = as_decided or admission.get("reduced")
+        counts = {p["name"]: p["count"] for p in given if named}
         growing = bool(admission.get("growing"))
         catalog = FlavorCatalog(self._routes.flavors, {})
         found = []
@@ -247,3 +255,12 @@ class Charges:
             ask = catalog.ask(pod_set, flavors)._replace(revision=0, growing=growing)
             found.append((pod_set.requests, ask, counts.get(pod_set.name, pod_set.count)))
         return tuple(found)
+
+
+def _kept(row: SchedulingRow) -> tuple[tuple[str, ...], int]:
+    """Names of the nodes on which room is kept for a placed workload, and until when."""
+    since = row.placed_at or row.reserved_at
+    if since is None or b'"nodes"' not in (row.admission or b""):
+        return (), 0
+    nodes = orjson.loads(row.admission or b"{}").get("nodes") or ()
+    return tuple(nodes), to_micros(since) + KEPT_FOR

@@ -1,4 +1,4 @@
-"""What AdmissionChecks and MultiKueue's kinds mean to scheduling, in memory: part of the catalog.
+"""AdmissionChecks and MultiKueue's kinds for scheduling, in memory: part of the catalog.
 
 A MultiKueue check is a restriction to members, not a wait: a MultiKueueCluster is the member of its
 name, and the check's MultiKueueConfig lists those that the queue's workloads may go to.
@@ -82,6 +82,10 @@ class CheckRules:
         other._workers = set(self._workers)
         return other
 
+    def told(self) -> tuple[object, ...]:
+        """All that is known, to be compared."""
+        return self.known, self._configs, self._workers
+
     def read(self, row: RuleObject) -> None:
         """An object was added or changed."""
         match row.kind:
@@ -103,7 +107,7 @@ class CheckRules:
                 self._workers.discard(name)
 
     def fault(self, policy: QueuePolicy | None) -> Fault | None:
-        """Why a queue can admit nothing for its checks; None where it can."""
+        """The reason why a queue can admit nothing for its checks; None where it can."""
         return (
             admission_checks.queue_fault(policy.checks, self.known)
             if policy and policy.checks
@@ -111,7 +115,7 @@ class CheckRules:
         )
 
     def gate(self, policies: Mapping[str, QueuePolicy]) -> Gate:
-        """What admissions must pass now; later changes do not show in it."""
+        """The checks that admissions must pass now; later changes do not show in it."""
         return Gate(dict(policies), dict(self.known))
 
     def members(self, policy: QueuePolicy | None) -> tuple[str, ...] | None:

@@ -1,4 +1,4 @@
-"""Which class of equals a waiting workload belongs to: one `Demand` per distinct row, made once."""
+"""The class of equals of a waiting workload: one `Demand` per distinct row, created once."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -10,6 +10,7 @@ from hub.domain.workloads.demand import Demand
 from hub.services.consent.namespaces import Consents
 from hub.services.index.catalog import Route, Routes
 from hub.store.schedule import Alike, SchedulingRow
+from hub.store.workloads import BARE
 from shared.resources import PodSet
 
 MOST: Final = 50_000  # classes remembered
@@ -33,10 +34,11 @@ class Demands:
         self._keys |= demands.selected_keys(pod_sets)
         # Where LocalQueues take turns by what they used, their workloads are no equals.
         local_queue = (f"{row.namespace}/{route.local_queue}",) if route.by_usage else ()
-        consent = self._consents.of(row.namespace) if row.kind == "Job" else None
+        consent = self._consents.of(row.namespace) if row.kind != BARE else None
         key = (
             route.cluster_queue,
             row.kind,
+            row.api_version,
             row.priority,
             row.shape,
             row.placement,
@@ -52,13 +54,15 @@ class Demands:
         if found is not None and found.constraints.policy is policy:
             return found
         constraints = demands.QUOTA_ONLY
-        if row.kind == "Job":
+        if row.kind != BARE:
             constraints = demands.read_constraints(
                 orjson.loads(row.annotations or b"{}") or {},
                 orjson.loads(row.set_aside or b"null"),
                 policy,
                 pod_sets,
             )
+            if (kind := demands.kind_constraint(row.api_version, row.kind)) != constraints.kind:
+                constraints = replace(constraints, kind=kind)
             if route.members is not None:
                 constraints = replace(constraints, members=route.members)
             if route.avoided:

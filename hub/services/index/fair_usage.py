@@ -34,7 +34,7 @@ _NEVER: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def history_of(given: Queueing) -> UsageHistory | None:
-    """How usage is remembered; None where that is off. Raises ValueError for what makes no sense."""
+    """Settings of the memory of usage; None where that is off. Raises ValueError for what makes no sense."""
     weights = {}
     for part in filter(None, map(str.strip, given.usage_resource_weights.split(","))):
         resource, _, weight = part.partition("=")

@@ -1,8 +1,10 @@
-"""The fleet as members report it: reports are read, rows follow, whoever may find room now is woken."""
+"""The fleet as members report it: reads reports, updates rows, wakes workloads that may fit now."""
 
 import datetime as dt
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -19,7 +21,22 @@ from hub.domain.placement.scoring.pace import Paces
 from hub.domain.queueing.pending import Waiting
 from hub.services.index.reader import News
 from hub.store.records.members import Member
-from shared.documents import Json
+from shared.documents import Json, JsonView
+from shared.wire.versions import OLDEST
+
+
+class _ReadReport(NamedTuple):
+    """A report and its digest. `cluster`: without the declared part; None if the report can not be read."""
+
+    digest: bytes
+    version: str
+    cluster: Cluster | None
+
+
+_MOST_REPORTS: Final = 4096
+# By name of the member and what else it was read by: the last report read. Content decides, so that any
+# number of hubs in one process may share it.
+_reports: dict[tuple[str, bytes], _ReadReport] = {}
 
 
 class FleetNews:
@@ -136,7 +153,7 @@ def stopped_queues(
 
 
 def _declared(cluster: Cluster) -> Json:
-    """What decides who may go there, apart from the heartbeat and the room."""
+    """The inputs of eligibility of a cluster, apart from the heartbeat and the room."""
     return {
         "down": cluster.down_cause if cluster.down else "",
         "labels": cluster.labels,
@@ -144,6 +161,8 @@ def _declared(cluster: Cluster) -> Json:
         "cordoned": cluster.cordoned,
         "joined_at": cluster.joined or None,
         "properties": cluster.properties,
+        "kinds": cluster.kinds,
+        "protocol": cluster.protocol,
         "consent": cluster.consent,
         "jobs_forbidden_in": cluster.jobs_forbidden_in,
     }
@@ -158,32 +177,58 @@ def read_member(
     member: Member,
     capacity: bytes | None,
     key_revisions: Mapping[str, int] | None = None,
-) -> tuple[Json | None, Cluster]:
-    """What the agent reported, and the cluster as it follows.
+) -> tuple[str | None, Cluster]:
+    """The Kubernetes version that the agent reported, and the cluster as the report has it.
 
-    A report that can not be read counts as none: it must not hide other members, and the next one
-    replaces it. `key_revisions`: since which revision nodes are grouped by each label key.
+    A report that can not be read counts as none (version None): it must not hide other members, and the next
+    one replaces it. `key_revisions`: since which revision nodes are grouped by each label key.
     """
-    declared = _cluster(member)
+    declared = _declared_fields(member)
+    if capacity is not None:
+        read = _read_report(member, capacity, key_revisions or {})
+        if read.cluster is not None:
+            return read.version, replace(read.cluster, **declared)
+    return None, Cluster(**declared)
+
+
+def _read_report(member: Member, capacity: bytes, key_revisions: Mapping[str, int]) -> _ReadReport:
+    """The report alone, parsed once: index, bridge, placements and pages look at the same one."""
+    pools = member.pools or ()
+    rests_on = orjson.dumps([pools, sorted(key_revisions.items())]) if pools else b""
+    key, digest = (member.name, rests_on), hashlib.blake2b(capacity, digest_size=16).digest()
+    kept = _reports.get(key)
+    if kept is not None and kept.digest == digest:
+        return kept
+    if len(_reports) >= _MOST_REPORTS:
+        _reports.clear()
+    read = _reports[key] = _ReadReport(digest, *_parsed(capacity, pools, key_revisions))
+    return read
+
+
+def _parsed(
+    capacity: bytes, pools: Sequence[JsonView], key_revisions: Mapping[str, int]
+) -> tuple[str, Cluster | None]:
     try:
-        told = None if capacity is None else orjson.loads(capacity)
+        told = orjson.loads(capacity)
         if told is None:
-            return None, declared
-        return told, with_report(declared, told, member.pools or (), key_revisions)
+            return "", None
+        cluster = with_report(Cluster(""), told, pools, key_revisions)
+        return str(told.get("kubernetes_version", "")), cluster
     except Exception:  # noqa: BLE001 - one unreadable report must not stop the others
-        return None, declared
+        return "", None
 
 
-def _cluster(member: Member) -> Cluster:
-    """What is known of a member without a report."""
-    return Cluster(
-        name=member.name,
-        labels=labels_of(member.name, member.labels),
-        taints=selectors.read_taints(member.taints),
-        cordoned=member.cordoned,
-        joined=member.joined_at is not None,
-        heartbeat_at=member.heartbeat_at,
-    )
+def _declared_fields(member: Member) -> dict[str, Any]:
+    """Fields of a `Cluster` that the row of a member decides, whatever its report says."""
+    return {
+        "name": member.name,
+        "labels": labels_of(member.name, member.labels),
+        "taints": selectors.read_taints(member.taints),
+        "cordoned": member.cordoned,
+        "joined": member.joined_at is not None,
+        "protocol": int((member.agent or {}).get("protocol") or OLDEST),
+        "heartbeat_at": member.heartbeat_at,
+    }
 
 
 def state_of(member: Member, now: dt.datetime, suspect_after_s: float, down: str = "") -> str:

@@ -56,7 +56,7 @@ class Aside:
                 del self._local_queues[held.local_queue]
 
     def get(self, uid: str) -> HeldBack | None:
-        """Why one is held back; None if it is not."""
+        """The reason why one is held back; None if it is not."""
         return self._rows.get(uid)
 
     def copy(self) -> dict[str, HeldBack]:
@@ -64,7 +64,7 @@ class Aside:
         return dict(self._rows)
 
     def by_local_queue(self) -> Mapping[LocalQueueKey, int]:
-        """How many wait before each LocalQueue."""
+        """The number of waiting workloads before each LocalQueue."""
         return self._local_queues
 
 

@@ -5,12 +5,14 @@ It holds nothing that is not committed: losing it loses nothing. Rows are read i
 """
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.cycle.snapshot import Nomination, Snapshot
+from hub.domain.instants import to_micros
+from hub.domain.placement.framework import Filter
 from hub.domain.placement.scoring.pace import Starts
 from hub.domain.plan import Plan, Reason, Refusal
 from hub.domain.preemption.search import PreemptionLimits
@@ -77,7 +79,9 @@ class ScheduleIndex:
         self.pending = PendingRows(self.routes, self.waiting, line, self.claims, self._backing_off)
         self.held_back, self.pending_reasons = self.pending.held_back, self.pending.reasons
         self._figures = StaleFigures()
-        self.reservations = Reservations(self.routes, self.members, line.place, self.seen_keys)
+        self.reservations = Reservations(
+            self.routes, self.members, self.claims, line.place, self.seen_keys
+        )
         self.wishes = Wishes(self.routes, self._charges)
         self._pods_awaited = False  # somebody waits for all pods of all admitted to be ready
         self.balanced = balanced
@@ -89,7 +93,7 @@ class ScheduleIndex:
 
     @property
     def holders(self) -> Mapping[str, Mapping[str, AdmittedWorkload]]:
-        """Who holds quota, by queue and uid."""
+        """The holders of quota, by queue and uid."""
         return self._charges.holders
 
     @property
@@ -98,11 +102,11 @@ class ScheduleIndex:
         return self._charges.charged
 
     def lend_holders(self) -> Mapping[str, Mapping[str, AdmittedWorkload]]:
-        """Who holds quota, as it is now: what changes later does not show in it."""
+        """The holders of quota, as of now: later changes do not show in it."""
         return self._charges.lend_holders()
 
     def known(self) -> Known:
-        """What need not be read again."""
+        """The rows that need not be read again."""
         return Known(self.shapes.keys(), self._charges.epochs)
 
     def needed_keys(self) -> frozenset[str]:
@@ -257,11 +261,17 @@ class ScheduleIndex:
 
     def refresh_room(self) -> None:
         """Bring the room up to date with reports and promises, and wake those it may serve."""
-        if self.members.refresh(self.waiting.wake_for_room):
+        if self.members.refresh(self.waiting.wake_for_room if len(self.waiting) else None):
             self.waiting.wake_all_for_room()
 
-    def snapshot(self, now: dt.datetime, limit: int) -> Snapshot | None:
-        """What a cycle should decide on, `limit` workloads of each demand; None if nobody may move."""
+    def snapshot(
+        self, now: dt.datetime, limit: int, filters: Sequence[Filter] = ()
+    ) -> Snapshot | None:
+        """The workloads for the decisions of a cycle, `limit` of each demand; None if nobody may move.
+
+        Claims to clusters that `filters` reject end.
+        """
+        self.members.expire(to_micros(now))
         self.refresh_room()
         self.waiting.wake_due(now)
         for row in self._backing_off.due(now):
@@ -273,7 +283,7 @@ class ScheduleIndex:
         if self._charges.paces.reopened():
             self.waiting.wake_all_for_room()
         kept = len(self.claims)
-        nominations = self.claims.standing(now)
+        nominations = self.claims.standing(now, filters)
         if len(nominations) < kept:
             self.waiting.wake_all_for_room()
         self._figures.wake(self.waiting, self.ledger.tree, self.members.room, now)
@@ -295,10 +305,11 @@ class ScheduleIndex:
             routes.idle_queues(),
             self.starts(now),
             self.claims.preempted(),
+            self.members.kept_nodes(),
         )
 
     def starts(self, now: dt.datetime) -> dict[str, Starts]:
-        """What each member owes and runs, and how fast it starts what it is given."""
+        """The missing and running jobs of each member, and its pace of starts."""
         return self._charges.paces.starts(now)
 
     def _movable(
@@ -337,13 +348,13 @@ class ScheduleIndex:
                 self.consumption.reserve(self._charges.holder(uid), now)
         self._charges.forget_plan()
 
-    def grow(self) -> list[Wish]:
+    def grow(self, now: dt.datetime) -> list[Wish]:
         """Jobs that run smaller than wanted and may grow from what the last cycle left over."""
         if not self.wishes:
             return []
         self.refresh_room()
         kept = contested(self.routes, self.waiting, self.claims, self.ledger)
-        return self.wishes.served(kept, self.ledger, self.members.room)
+        return self.wishes.served(kept, self.ledger, self.claims.room_beside(now))
 
     def settle(self, plan: Plan, now: dt.datetime) -> dict[str, Refusal]:
         """Park what a plan refused, and queue what rows should say; refusals to be stored anew, by key."""

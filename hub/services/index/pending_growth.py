@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from hub.domain.fleet.free_capacity import Room
+from hub.domain.fleet.free_capacity import Layout, Need, Room
 from hub.domain.queueing.pending import Waiting
 from hub.domain.quota import resize
 from hub.domain.quota.holders import AdmittedWorkload
@@ -38,7 +38,7 @@ class GrowthPlace(NamedTuple):
 
 @functools.lru_cache(maxsize=10_000)  # equal workloads have equal bytes
 def _size_changes(admission: bytes | None) -> tuple[bool, bool]:
-    """Whether more pods are wanted than are admitted, and whether some are on their way out."""
+    """True if more pods are wanted than are admitted, and whether some are leaving."""
     told = {} if admission is None else orjson.loads(admission)
     return "wanted" in told, "shrinks" in told
 
@@ -100,15 +100,28 @@ class Wishes:
         """Does all of it fit? Then it is taken."""
         wanted = resize.growth(self._rows[holder.uid][1])
         at = free.layout.position.get(holder.cluster)
-        if wanted is None or at is None or len(holder.pods) != 1 or not wanted.pods:
+        needs = None if wanted is None else needs_of(holder, wanted, free.layout)
+        if wanted is None or at is None or needs is None:
             return False
-        requests, ask, _ = holder.pods[0]
-        if left.take(holder.queue, wanted.charge) != 1:
+        if not any(wanted.pods) or left.take(holder.queue, wanted.charge) != 1:
             return False
-        if free.take(free.layout.need(requests, ask), wanted.pods, at):
+        if free.take_all(needs, at):
             return True
         left.release(holder.queue, wanted.charge)
         return False
+
+
+def needs_of(
+    holder: AdmittedWorkload, missing: resize.MissingPods, layout: Layout
+) -> list[tuple[Need, int]] | None:
+    """The needs of the missing pods in its cluster; None where they are not known."""
+    if len(holder.pods) != len(missing.pods):
+        return None
+    return [
+        (layout.need(requests, ask), pods)
+        for (requests, ask, _), pods in zip(holder.pods, missing.pods, strict=True)
+        if pods
+    ]
 
 
 def contested(

@@ -1,4 +1,4 @@
-"""What rows of waiting workloads should say and do not say yet: written a bounded number at a time.
+"""Pending reasons that rows of waiting workloads do not have yet: written a bounded number at a time.
 
 A class may hold a million workloads, and its reason may change often: telling each of them at once
 would cost more than scheduling does. Explanations, kept per class, are never late.
@@ -15,7 +15,7 @@ from hub.domain.queueing.pending import Told, WaitingLane
 from hub.domain.workloads.demand import SAID_BY_MEMBER
 from hub.store.records.workloads import ReasonToWait
 
-# The same reason with other numbers is told again at most this often.
+# The same reason with other numbers is written again at most this often.
 SAME_REASON_AGAIN: Final = dt.timedelta(seconds=5)
 # … and then only to the first of the class: the numbers of the others are those of when they were told.
 FIRST_OF_CLASS: Final = 100
@@ -35,7 +35,7 @@ class PendingReasons:
         self._refused: set[str] = set()  # rows that say which field and rule a member refused
 
     def note(self, uid: str, reason: str) -> None:
-        """What the row of a workload that begins to wait says, or "" once it waits no longer."""
+        """The message of a workload that begins to wait, or "" once it no longer waits."""
         if reason in SAID_BY_MEMBER:
             self._refused.add(uid)
         elif self._refused:

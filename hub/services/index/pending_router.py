@@ -1,4 +1,4 @@
-"""Where a waiting workload stands: the queue it may enter, and the class of equals it belongs to there."""
+"""Routes a waiting workload: the queue it may enter, and its class of equals there."""
 
 from collections.abc import Mapping
 
@@ -8,11 +8,12 @@ from hub.services.index.catalog import Route, Routes
 from hub.services.index.demand_cache import Demands
 from hub.services.index.held_back import BackingOff
 from hub.store.schedule import Alike, SchedulingRow
+from hub.store.workloads import BARE
 from shared.resources import PodSet
 
 
 class PendingRouter:
-    """Part of the scheduler's index; `shapes`: what is asked for, by digest, or why that is unreadable."""
+    """Part of the scheduler's index; `shapes`: the requests, by digest, or why they are unreadable."""
 
     def __init__(
         self,
@@ -27,7 +28,7 @@ class PendingRouter:
         self._backing_off = backing_off
 
     def place(self, row: SchedulingRow) -> tuple[Route, Demand | None]:
-        """Where a workload waits and for what; without demand, why it can not be considered."""
+        """The waiting place and demand of a workload; without demand, the reason against it."""
         if (backing_off := self._backing_off.route(row)) is not None:
             return backing_off, None
         return self.stand(row)
@@ -35,7 +36,7 @@ class PendingRouter:
     def stand(self, row: SchedulingRow | Alike) -> tuple[Route, Demand | None]:
         """The same of one that does not back off, or of a class of them."""
         policy = self._routes.policy(row.placement) if row.placement else None
-        placed = policy is not None or row.kind != "Job"  # placements select Jobs
+        placed = policy is not None or row.kind == BARE  # placements select Jobs
         route = self._routes.route(row.namespace, row.queue, placed=placed)
         if route.reason:
             return route, None

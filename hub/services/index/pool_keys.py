@@ -34,7 +34,7 @@ def load(tx: Transaction) -> PoolKeys:
 
 
 def require(tx: Transaction, present: PoolKeys, needed: Collection[str]) -> PoolKeys:
-    """Add keys under a new revision; agents are told with their next sync."""
+    """Add keys under a new revision; agents receive them with their next sync."""
     if present.covers(needed):
         return present
     kept = dict(present.since)

@@ -1,4 +1,4 @@
-"""What the scheduler's index reads from the store: everything at start, then what a change touched.
+"""Reads the scheduler's index from the store: everything at start, then the changed rows.
 
 Run in a store thread; the rows are applied by `hub.services.index.index`, many of them in parts.
 """
@@ -75,7 +75,7 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """Whose way into a queue changed: of LocalQueues (namespace, name), of placements by uid."""
+    """The rows whose way into a queue changed: LocalQueues (namespace, name), placements by uid."""
 
     queues: frozenset[tuple[str, str]] = frozenset()
     placements: frozenset[str] = frozenset()
@@ -86,7 +86,7 @@ class Affected:
 
 
 class Known(NamedTuple):
-    """What the index has already: shapes, and the epochs of charged workloads by uid."""
+    """The index's present content: shapes, and the epochs of charged workloads by uid."""
 
     shapes: Collection[str]
     charged: Mapping[str, int]

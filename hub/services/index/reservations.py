@@ -24,10 +24,11 @@ from hub.domain.placement.scoring.pace import NO_STARTS, OpenWindows, Starts
 from hub.domain.plan import Assignment, PodSetAssignment, Reason
 from hub.domain.workloads import admission_checks
 from hub.domain.workloads.admission_checks import Answer, States
-from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.apply_options import ApplyOptions, steered
 from hub.domain.workloads.demand import Constraints, Demand
 from hub.domain.workloads.states import State
 from hub.services.index.catalog import Route, Routes
+from hub.services.index.nominations import Claims, Kept
 from hub.store.schedule import SchedulingRow
 
 Line = Callable[[SchedulingRow], tuple[Route, Demand | None]]
@@ -35,7 +36,7 @@ Line = Callable[[SchedulingRow], tuple[Route, Demand | None]]
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What follows for reserved workloads. `ready` with what their flavors add to the work.
+    """The consequence for reserved workloads. `ready` with what their flavors add to the work.
 
     `back`: (uid, epoch, reason, message).
     """
@@ -68,14 +69,21 @@ class Reservations:
     """Rows in state Reserved. `line` says where a row waits and for what."""
 
     def __init__(
-        self, routes: Routes, members: Members, line: Line, needed_keys: set[str]
+        self,
+        routes: Routes,
+        members: Members,
+        claims: Claims,
+        line: Line,
+        needed_keys: set[str],
     ) -> None:
         """`needed_keys` collects node label keys by which members must tell nodes apart."""
         self._routes = routes
         self._members = members
+        self._claims = claims
         self._line = line
         self._needed_keys = needed_keys
         self._rehoming: Rehoming | None = None  # of one settlement
+        self._kept: Kept | None = None  # likewise
         self._since: Mapping[str, int] = {}
         self._homeless: set[str] = set()  # all checks Ready, and no member takes the pods now
         self._windows = OpenWindows(NO_STARTS)  # of one settlement
@@ -134,7 +142,7 @@ class Reservations:
         since: Mapping[str, int],
         starts: Mapping[str, Starts] = NO_STARTS,
     ) -> Settlement:
-        """Who may be placed, and who may not stay; the room is up to date.
+        """The workloads that may be placed, and those that may not stay; the room is up to date.
 
         `since`: from which revision of their reports on members tell nodes apart by a label. `starts`: what
         is on its way to members, and how much may be.
@@ -147,7 +155,7 @@ class Reservations:
         self._dirty |= self._homeless
         self._homeless.clear()
         self._dirty.update(self._in_time())
-        self._rehoming = None
+        self._rehoming = self._kept = None
         for uid in sorted(self._dirty):
             row = self._rows[uid]
             self._late.pop(uid, None)
@@ -225,7 +233,8 @@ class Reservations:
             self._late[row.uid] = home
             said = _LATE.format(home)
         else:
-            found.ready.append((row._replace(cluster=home), self._options(row)))
+            moved = row._replace(cluster=home)
+            found.ready.append((moved, self._options(moved)))
             return
         if row.message != said:
             found.told[row.uid] = said
@@ -238,7 +247,7 @@ class Reservations:
         filters: Sequence[Filter],
         now: dt.datetime,
     ) -> str:
-        """Where it goes now that its checks have answered; "" where it is to wait."""
+        """Its target now that its checks have answered; "" if it must wait."""
         promise = self._members.promised(row.uid)
         if promise is None or demand is None:
             return row.cluster
@@ -262,8 +271,8 @@ class Reservations:
                 )
             )
         if self._rehoming is None:
-            fleet = self._members
-            self._rehoming = Rehoming(fleet.clusters, fleet.room.copy(), filters, now)
+            room = self._claims.room_beside(now).copy()
+            self._rehoming = Rehoming(self._members.clusters, room, filters, now)
         return self._rehoming.home(promise, demand, tuple(asks))
 
     def _required(self, row: SchedulingRow) -> tuple[str, ...]:
@@ -275,7 +284,7 @@ class Reservations:
         return policy.required_checks(frozenset(used))
 
     def _options(self, row: SchedulingRow) -> ApplyOptions:
-        """What the flavors of its admission add to the work."""
+        """The additions of its admission's flavors to the work, and the room kept for it or for others."""
         admitted = orjson.loads(row.admission) if row.admission else {}
         flavors = self._routes.flavors
         pod_sets = tuple(
@@ -290,7 +299,13 @@ class Reservations:
             for p in admitted.get("podSets") or ()
             for used in ([flavors[n] for n in sorted(set(p["flavors"].values())) if n in flavors],)
         )
-        return Assignment(pod_sets, {}, (), bool(admitted.get("reduced"))).additions()
+        options = Assignment(pod_sets, {}, (), bool(admitted.get("reduced"))).additions()
+        promise = self._members.promised(row.uid)
+        at_home = promise is not None and promise.cluster == row.cluster
+        if self._kept is None:
+            self._kept = self._claims.nodes()
+        nodes = (admitted.get("nodes") or ()) if at_home else ()
+        return steered(options, nodes, self._kept.get(row.cluster, frozenset()))
 
     def _unfit(
         self,
@@ -300,13 +315,15 @@ class Reservations:
         filters: Sequence[Filter],
         now: dt.datetime,
     ) -> str:
-        """Why its cluster can no longer take it; "" where it can."""
+        """The reason why its cluster can no longer take it; "" if it can."""
         if not row.cluster:
             return ""  # it asked for quota alone
         cluster = self._members.clusters.get(row.cluster)
         if cluster is None:
             return "has left the fleet"
-        if demand is None:  # its queue admits nobody at present: that holds no reservation back
+        if (
+            demand is None
+        ):  # its queue admits nothing at present: that does not affect reservations
             rejection = first_rejection(_common(filters), _ANYTHING, cluster, now)
         else:
             rejection = first_rejection(filters, demand.constraints, cluster, now)

@@ -3,7 +3,7 @@
 The one way in for Jobs: REST, batches, `apply` and the bridge all end in `submit_jobs`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hub.domain.workloads.origin import place_of
@@ -27,6 +27,7 @@ from hub.services.queues.defaults import (
     provides_default,
 )
 from hub.services.queues.unqueued import without_limits
+from hub.services.reading import twins
 from hub.services.reading.contradictions import Contradictions
 from hub.services.reading.draft import Draft, name_taken, read_by_the_hub
 from hub.services.reading.pod_security import Gatekeeper
@@ -48,19 +49,13 @@ QUEUE_REQUIRED = "QueueRequired"
 PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
 
 
-def noun(given: Draft) -> str:
-    """What people call it."""
-    return given.parsed.kind.lower()
-
-
 class NameTaken(Rejected):
     """409 AlreadyExists; `uid` is of the job that has the name."""
 
-    def __init__(self, given: Draft, uid: str) -> None:
+    def __init__(self, named: str, uid: str) -> None:
         super().__init__(
             RejectCode.ALREADY_EXISTS,
-            f"{noun(given)} {given.parsed.namespace}/{given.name} exists with uid {uid}; "
-            "delete it or choose another name",
+            f"{named} exists with uid {uid}; delete it or choose another name",
             "metadata.name",
         )
         self.uid = uid
@@ -73,6 +68,7 @@ class Queue:
     name: str
     reason: str = ""
     message: str = ""
+    is_absent: bool = False  # no LocalQueue of that name
 
 
 def submit_jobs(
@@ -91,7 +87,7 @@ def submit_jobs(
     answers: list[Workload | Rejected] = []
     accepted: list[tuple[Draft, Workload]] = []
     gatekeeper, contradictions = Gatekeeper(tx, intake.pods), Contradictions(tx)
-    numbers = Priorities(tx)
+    numbers, of_kinds = Priorities(tx), twins.WorkOfKinds(tx)
     kept = held.names_taken(tx, drafts) if strict else frozenset()
     for given in drafts:
         answer = (
@@ -99,6 +95,7 @@ def submit_jobs(
             or contradictions.refuse(given)
             or numbers.refuse(given)
             or _name_of_held(given, kept)
+            or of_kinds.refuse(given)
             or _judge(tx, given, taken, queues, priorities, strict=strict)
         )
         answers.append(answer)
@@ -133,7 +130,7 @@ def _chained(
 
 
 def _taken(tx: Transaction, drafts: Sequence[Draft]) -> dict[Identity, Workload]:
-    """Who has the names that drafts want."""
+    """The holders of the names that drafts request."""
     names: dict[str, list[tuple[str, str]]] = {}
     for given in drafts:
         names.setdefault(bare.kind_of(given), []).append((given.parsed.namespace, given.name))
@@ -156,9 +153,10 @@ def _identity(given: Draft) -> Identity:
 def resolve_queues(tx: Transaction, drafts: Sequence[Draft], intake: Intake) -> dict[str, Queue]:
     """By uid of the draft: the queue label, else the annotation, else LocalQueue `default`.
 
-    Where a namespace has no `default`, it is provided or missed as `unqueuedJobs` says.
+    Where a namespace has no `default`, it is provided or missed as `unqueuedJobs` says; also to those that
+    name it, as objects of other kinds than Job must.
     """
-    unnamed = [given for given in drafts if not given.queue]
+    unnamed = [given for given in drafts if given.queue in ("", DEFAULT) and not given.is_bare]
     if unnamed and provides_default(tx, intake.unqueued_jobs):
         ensure_default_queue(
             tx,
@@ -184,7 +182,7 @@ def resolve_queues(tx: Transaction, drafts: Sequence[Draft], intake: Intake) -> 
 
 
 def refuse_queue(given: Draft, queue: Queue, *, strict: bool) -> Rejected | None:
-    """Why a draft is not taken into its queue, rather than left waiting with that reason."""
+    """The reason why a draft is refused, instead of waiting with that reason."""
     if not queue.reason or not (strict or queue.reason in {NOT_SUSPENDABLE, QUEUE_REQUIRED}):
         return None
     field = "spec.queueName" if given.is_bare else f"metadata.labels[{keys.QUEUE_NAME}]"
@@ -192,19 +190,24 @@ def refuse_queue(given: Draft, queue: Queue, *, strict: bool) -> Rejected | None
 
 
 def resolve_priorities(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, int]:
-    """The value of each WorkloadPriorityClass that drafts name and that exists."""
-    named = {name for given in drafts if (name := priority_class(given))}
-    if not named:
-        return {}
-    return class_values.values(tx, sorted(named))
+    """The value of each WorkloadPriorityClass that exists and that drafts name, or get by default."""
+    given_names = {priority_class(given) for given in drafts if not given.is_bare}
+    named = given_names - {""}
+    found = class_values.values(tx, sorted(named)) if named else {}
+    if "" in given_names and (value := default_class(tx)) is not None:
+        found[DEFAULT_CLASS] = value
+    return found
 
 
-def given_priority(tx: Transaction, given: Draft, values: dict[str, int]) -> tuple[str, int]:
-    """The WorkloadPriorityClass and the priority of a Job: of the class that it names, else of `default`."""
+def given_priority(given: Draft, values: Mapping[str, int]) -> tuple[str, int]:
+    """The WorkloadPriorityClass and the priority of a Job: of the class that it names, else of `default`.
+
+    `values`: as `resolve_priorities` gives them.
+    """
     named = priority_class(given)
     if named or given.is_bare:
         return named, values.get(named, 0)
-    value = default_class(tx)
+    value = values.get(DEFAULT_CLASS)
     return ("", 0) if value is None else (DEFAULT_CLASS, value)
 
 
@@ -220,7 +223,7 @@ def missing_classes(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, str]:
     present = resolve_priorities(tx, drafts)
     return {
         given.uid: f"metadata.labels[{keys.PRIORITY_CLASS}]: WorkloadPriorityClass {named} does not "
-        "exist: the priority is 0 until somebody makes the class"
+        "exist: the priority is 0 until the class exists"
         for given in drafts
         if (named := priority_class(given)) and named not in present
     }
@@ -232,7 +235,9 @@ def say_missing_class(tx: Transaction, row: Workload, said: str) -> None:
 
 
 def shape_columns(given: Draft) -> ShapeColumns:
-    """The columns that follow from a Job's spec, or a Workload's."""
+    """The columns that follow from a Job's spec, or a Workload's; of other kinds, from its form."""
+    if given.form is not None:
+        return twins.columns_of(given, given.form)
     spec = given.parsed.spec
     parallelism = spec.get("parallelism")
     return {
@@ -246,6 +251,7 @@ def shape_columns(given: Draft) -> ShapeColumns:
         "max_runtime_s": max_runtime_s(given.parsed.labels),
         "labels": dict(given.parsed.labels),
         "annotations": read_by_the_hub(given.parsed.annotations),
+        "kind_version": "",
     }
 
 
@@ -266,7 +272,7 @@ def _queue(given: Draft, present: Collection[str]) -> Queue:
         if name
         else f"the Job names no queue and namespace {namespace} has no LocalQueue {DEFAULT}"
     )
-    return Queue(name, QUEUE_NOT_FOUND, message)
+    return Queue(name, QUEUE_NOT_FOUND, message, is_absent=True)
 
 
 def _judge(
@@ -278,7 +284,7 @@ def _judge(
     *,
     strict: bool,
 ) -> Workload | Rejected:
-    """The new workload's row, or why there is none."""
+    """The new workload's row, or the reason why there is none."""
     holder = taken.get(_identity(given))
     if holder is not None:
         return occupied(given, holder)
@@ -292,32 +298,32 @@ def _judge(
             no_such_class(tx, named),
             f"metadata.labels[{keys.PRIORITY_CLASS}]",
         )
-    return _row(tx, given, queue, *given_priority(tx, given, priorities))
+    return _row(tx, given, queue, *given_priority(given, priorities))
 
 
 def occupied(given: Draft, holder: Workload) -> Rejected:
     """Why a draft can not have the name that `holder` has; of one that is hidden from its sender no more."""
     if not given.sees.shows(holder.namespace, holder.queue, holder.owner):
         return Rejected(RejectCode.ALREADY_EXISTS, name_taken(given), "metadata.name")
+    what = f"{holder.kind.lower()} {holder.namespace}/{holder.name}"  # of another kind, perhaps
     if holder.origin != given.origin:
         return Rejected(
             RejectCode.OWNED_ELSEWHERE,
-            f"{noun(given)} {holder.namespace}/{holder.name} came from {holder.origin}: "
-            f"change it {place_of(holder.origin)}",
+            f"{what} came from {holder.origin}: change it {place_of(holder.origin)}",
             "metadata.name",
         )
     if holder.withdraw_to == WithdrawTo.DELETED:
-        what = f"{noun(given)} {holder.namespace}/{holder.name}"
         words = f"{what} is being deleted: submit it again once it is gone"
         return Rejected(RejectCode.BEING_DELETED, words, "metadata.name")
-    return NameTaken(given, holder.uid)
+    return NameTaken(what, holder.uid)
 
 
 def _row(tx: Transaction, given: Draft, queue: Queue, named: str, priority: int) -> Workload:
     created = given.created_at or tx.now
     row = Workload(
         uid=given.uid,
-        kind="Job",
+        kind=given.parsed.kind,
+        api_version=given.parsed.api_version,
         namespace=given.parsed.namespace,
         name=given.name,
         origin=given.origin,
@@ -361,7 +367,13 @@ def _store(tx: Transaction, accepted: Sequence[tuple[Draft, Workload]], *, parti
     manifests.add(
         tx,
         [
-            {"uid": given.uid, "generation": 1, "manifest": given.body, "hash": given.hash}
+            {
+                "uid": given.uid,
+                "generation": 1,
+                "manifest": given.body,
+                "hash": given.hash,
+                "form": given.form_json,
+            }
             for given, _ in accepted
         ],
     )

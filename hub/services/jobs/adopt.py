@@ -17,8 +17,10 @@ from hub.domain.workloads.states import TERMINAL, State, Transition
 from hub.services.consent import identity
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import submit_jobs
+from hub.services.kinds.declared_kinds import NONE, DeclaredKinds
 from hub.services.members import forgotten
 from hub.services.members.forgotten import ForgottenJob, ManifestState
+from hub.services.queues.defaults import DEFAULT, ensure_default_queue, provides_default
 from hub.services.reading.draft import draft
 from hub.services.works import accounted
 from hub.store import audit, clusters, doubts, manifests, objects, workloads, works
@@ -28,8 +30,10 @@ from hub.store.records.works import WantedWork
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
+from shared.kinds.dispatched import is_dispatched
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
-from shared.kinds.registry import parse_job
+from shared.kinds.registry import parse_own_job
+from shared.labels import QUEUE_NAME
 from shared.reject_codes import RejectCode
 
 ADOPTED: Final = "Adopted"
@@ -38,17 +42,28 @@ _WAITS: Final = frozenset({State.HELD, State.PENDING, State.DEACTIVATED})
 
 
 def adopt_job(
-    tx: Transaction, uid: str, cluster: str, principal: str, intake: Intake = INTAKE
+    tx: Transaction,
+    uid: str,
+    cluster: str,
+    principal: str,
+    intake: Intake = INTAKE,
+    owner: str = "",
+    kinds: DeclaredKinds = NONE,
 ) -> Json:
     """Take over the Job of this uid that `cluster` holds ("": the one cluster that does).
 
-    One that the hub has forgotten altogether is submitted again, as its member says that it was written.
+    One that the hub has forgotten altogether is submitted again, as its member says that it was written;
+    `owner`: whose it then is, for members are not told ("": unknown, and no submitter may end it). A job that
+    the hub has keeps its owner, so none is named then.
     Raises Rejected: NotFound, where no member holds it, or its manifest is too large; ManifestAwaited;
     InvalidState where several hold it, or the job is somewhere else; AlreadyEnded; and what
     `submit_jobs` refuses.
     """
     left = forgotten.find(tx, uid, cluster)
-    row = workloads.get_many(tx, [uid]).get(uid) or _submitted(tx, uid, left, intake)
+    known = workloads.get_many(tx, [uid]).get(uid)
+    if known is not None and owner and owner != known.owner:
+        raise Rejected(RejectCode.INVALID_STATE, _owned(known, owner), "owner")
+    row = known or _submitted(tx, uid, left, intake, owner, kinds)
     _refuse(tx, row, left)
     former, restored = left.get("namespaceId", ""), accounted.restored_at(tx)
     if identity.restore(tx, row.namespace, former, restored, only=1):
@@ -63,6 +78,17 @@ def adopt_job(
     return {"uid": uid, "cluster": left["cluster"], "epoch": left["epoch"]}
 
 
+def _owned(row: Workload, owner: str) -> str:
+    name, of = (
+        f"{row.namespace}/{row.name}",
+        row.owner or "no user (it came without a name)",
+    )
+    return (
+        f"the hub has job {name} still, submitted by {of}, which adopting does not change: leave the owner "
+        f"{owner} out"
+    )
+
+
 def forget_job(tx: Transaction, uid: str, cluster: str, principal: str) -> Json:
     """Have the member that holds this Job remove it, pods first. Raises Rejected as `adopt_job` does."""
     left = forgotten.find(tx, uid, cluster)
@@ -71,7 +97,14 @@ def forget_job(tx: Transaction, uid: str, cluster: str, principal: str) -> Json:
     return {"uid": uid, "cluster": left["cluster"], "epoch": left["epoch"]}
 
 
-def _submitted(tx: Transaction, uid: str, left: ForgottenJob, intake: Intake) -> Workload:
+def _submitted(
+    tx: Transaction,
+    uid: str,
+    left: ForgottenJob,
+    intake: Intake,
+    owner: str,
+    kinds: DeclaredKinds,
+) -> Workload:
     """The job as a new one, under the uid that it had."""
     found, manifest = forgotten.manifest_of(tx, uid, left["cluster"])
     if found is ManifestState.AWAITED:
@@ -86,14 +119,34 @@ def _submitted(tx: Transaction, uid: str, left: ForgottenJob, intake: Intake) ->
             "can be removed there (roadstead admin forget), or left to its end"
         )
         raise Rejected(RejectCode.NOT_FOUND, text)
+    of = manifest.get("apiVersion"), manifest.get("kind")
+    if is_dispatched(*of) or of in kinds:
+        manifest = _in_default_queue(manifest)
     restored = accounted.restored_at(tx) or tx.now
-    given = replace(draft(parse_job(manifest), restored, uid=uid), may_set_priority=True)
+    given = replace(
+        draft(parse_own_job(manifest, declared=kinds), restored, uid=uid, kinds=kinds),
+        may_set_priority=True,
+        submitted_by=owner,
+    )
     if intake.unqueued_jobs == "Auto":  # it runs already
         intake = replace(intake, unqueued_jobs="Default")
+    if given.form is not None and provides_default(tx, intake.unqueued_jobs):
+        asked = {name for each in given.parsed.pod_sets for name in each.requests}
+        ensure_default_queue(tx, {given.parsed.namespace}, asked)
     (answer,) = submit_jobs(tx, [given], intake, strict=False)
     if isinstance(answer, Rejected):
         raise answer
     return answer
+
+
+def _in_default_queue(manifest: Json) -> Json:
+    """An object of another kind than Job, in the queue that a Job without one gets.
+
+    Its own was taken off on the way to the member, and without one it would be no work.
+    """
+    metadata: Json = manifest.get("metadata") or {}
+    marks: Json = {QUEUE_NAME: DEFAULT, **(metadata.get("labels") or {})}
+    return {**manifest, "metadata": {**metadata, "labels": marks}}
 
 
 def _refuse(tx: Transaction, row: Workload, left: ForgottenJob) -> None:
@@ -128,7 +181,7 @@ def _take_over(tx: Transaction, row: Workload, left: ForgottenJob) -> None:
         uid=uid,
         epoch=epoch,
         generation=row.generation,
-        api_version="batch/v1",
+        api_version=row.api_version,
         kind=row.kind,
         namespace=row.namespace,
         name=row.name,

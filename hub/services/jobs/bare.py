@@ -1,8 +1,8 @@
-"""Bare Workloads: Kueue's Workload without owner, a unit of admission that somebody outside runs.
+"""Bare Workloads: Kueue's Workload without owner, a unit of admission that an external executor runs.
 
 It waits, is charged and may be preempted like a Job, but asks for quota alone: no cluster, no work. The
-executor sees it admitted, runs it, and says through its status when it is done (`bare_status`). Quota
-is free at once when it is taken back, as in Kueue: there is no member that could confirm anything.
+executor sees it admitted, runs it, and says through its status when it is done (`bare_status`). Quota is
+free at once on a withdrawal, as in Kueue: no member could confirm anything.
 """
 
 from collections.abc import Sequence
@@ -45,8 +45,8 @@ def is_active(given: Draft) -> bool:
 
 
 def kind_of(given: Draft) -> str:
-    """The kind of row a draft becomes."""
-    return "Job" if given.is_job else KIND
+    """The kind of row a draft becomes: of work that members run, whatever its kind, `workloads.RUN`."""
+    return workloads.RUN if given.is_job else KIND
 
 
 def kinds_of(drafts: Sequence[Draft]) -> set[str]:

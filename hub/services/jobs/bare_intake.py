@@ -1,4 +1,4 @@
-"""How bare Workloads come in: as units of admission where their LocalQueue is there, else as objects.
+"""Intake of bare Workloads: as units of admission if their LocalQueue exists, else as objects.
 
 A Workload whose queue does not resolve, or that asks for what can not be admitted, is kept as an object
 that holds nothing and says so; once the queue appears, or it was mended, it becomes a unit of admission.

@@ -1,6 +1,6 @@
 """Changing and deleting bare Workloads, and the units they hand in one by one: what REST needs of them."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from hub.services.jobs.bare_intake import refuse_hindered, revise_bare
 from hub.services.kueue_view import pages
 from hub.services.questions import jobs
 from hub.services.reading.draft import draft
+from hub.services.reading.hidden import refuse_hidden
 from hub.store import audit, manifests
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
@@ -25,11 +26,14 @@ from shared.kinds.registry import parse, parse_job
 from shared.reject_codes import RejectCode
 
 
-def parse_unit(manifest: Any) -> Parsed:
-    """Read a unit of admission: a Job, or a Workload that names its queue. Raises Rejected."""
+def parse_unit(manifest: Any, declared: Container[tuple[str, str]] = ()) -> Parsed:
+    """Read a unit of admission: a Job, or a Workload that names its queue. Raises Rejected.
+
+    `declared`: apiVersion and kind of what administrators defined.
+    """
     group = str(manifest.get("apiVersion")) if isinstance(manifest, dict) else ""
     if not group.startswith(f"{KUEUE}/") or manifest.get("kind") != KIND:
-        return parse_job(manifest)
+        return parse_job(manifest, declared=declared)
     return parse_bare(manifest)
 
 
@@ -58,7 +62,7 @@ def patch_workload(
     """Merge `patch` into a bare Workload's manifest and bring it to that; the Workload as it is now.
 
     Raises Rejected: NotFound, ForbiddenField (a Job's Workload follows its Job), Immutable, and
-    whatever an apply of the result would be refused for. `rights` bound whoever asks.
+    whatever an apply of the result would be refused for. `rights` bound the caller.
     """
     row = _bare_row(tx, namespace, name)
     latest = manifests.latest(tx, row.uid)
@@ -67,7 +71,7 @@ def patch_workload(
     parsed = parse(_merged(orjson.loads(latest[1]), patch), default_namespace=namespace)
     if (parsed.kind, parsed.namespace, parsed.name) != (KIND, namespace, name):
         raise Rejected(RejectCode.IMMUTABLE, "kind, namespace and name stay", "metadata")
-    given = draft(parsed, tx.now, origin=row.origin, uid=row.uid)
+    given = refuse_hidden(draft(parsed, tx.now, origin=row.origin, uid=row.uid))
     jobs.require(tx, row._replace(queue=given.queue))
     administers = tx.scope.allows(
         namespace, given.queue

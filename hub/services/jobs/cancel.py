@@ -5,6 +5,7 @@ from hub.domain.workloads.states import TERMINAL, WithdrawTo
 from hub.services.questions import jobs
 from hub.services.works.withdraw import withdraw_jobs
 from hub.store import audit
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -28,12 +29,30 @@ def cancel_job(tx: Transaction, uid: str, principal: str) -> Json:
     return jobs.get_job(tx, uid)
 
 
+def would_cancel(tx: Transaction, uid: str) -> Json:
+    """The job as it is. Raises Rejected as `cancel_job` does."""
+    return jobs.get_job(tx, jobs.find_job(tx, uid).uid)
+
+
 def delete_job(tx: Transaction, uid: str, principal: str, expected: str = "") -> Json:
     """Delete one job: it is cancelled first if it has not ended, and its copy in the member goes.
 
     Raises Rejected: NotFound, PreconditionFailed where `expected` is another uid, or OwnedElsewhere
     for what the hub cluster has: it would stay there, and keep the name.
     """
+    row = _deletable(tx, uid, expected)
+    if row.withdraw_to != WithdrawTo.DELETED or row.state in TERMINAL:
+        withdraw_jobs(tx, [uid], WithdrawTo.DELETED, "DeletedByUser", f"deleted by {principal}")
+        audit.note(tx, principal, "delete", row)
+    return jobs.get_job(tx, uid)
+
+
+def would_delete(tx: Transaction, uid: str, expected: str = "") -> Json:
+    """The job as it is, if it may be deleted. Raises Rejected as `delete_job` does."""
+    return jobs.get_job(tx, _deletable(tx, uid, expected).uid)
+
+
+def _deletable(tx: Transaction, uid: str, expected: str) -> Workload:
     row = jobs.find_job(tx, uid)
     if expected and expected != uid:
         raise Rejected(
@@ -50,7 +69,4 @@ def delete_job(tx: Transaction, uid: str, principal: str, expected: str = "") ->
         if row.kind == "Job":
             text += f"; or make it REST's first: roadstead hand-over job {namespace}/{name}"
         raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
-    if row.withdraw_to != WithdrawTo.DELETED or row.state in TERMINAL:
-        withdraw_jobs(tx, [uid], WithdrawTo.DELETED, "DeletedByUser", f"deleted by {principal}")
-        audit.note(tx, principal, "delete", row)
-    return jobs.get_job(tx, uid)
+    return row

@@ -33,7 +33,7 @@ class StandingManifest(NamedTuple):
 
 
 def standing_before(tx: Transaction, given: Draft, row: Workload) -> StandingManifest | None:
-    """What `given` would replace; None if it is equal. Raises Rejected: BeingDeleted."""
+    """The object that `given` would replace; None if it is equal. Raises Rejected: BeingDeleted."""
     latest = manifests.latest(tx, row.uid)
     if latest is None:
         what = f"{row.kind.lower()} {row.namespace}/{row.name}"
@@ -93,13 +93,13 @@ def keep_next(
         raise refusal
     generation = before.generation + 1
     changed = change_of(row.uid, {"generation": generation, **shape_columns(given), **columns})
-    if row.origin == Origin.REST:  # whoever changes it did not submit it
+    if row.origin == Origin.REST:  # a user who changes it did not submit it
         first = row.annotations.get(labels.SUBMITTED_BY)
         by = {labels.SUBMITTED_BY: first} if first else {}
         changed["annotations"] = {**changed["annotations"], **by}
     if row.state in QUEUED and queue.name != row.queue:
         changed["queue"] = queue.name
-        if row.state is State.PENDING:  # what is held says by whom, and for whom
+        if row.state is State.PENDING:  # a held job names its holder and its dependencies
             changed["reason"], changed["message"] = queue.reason, queue.message
     manifests.add_shapes(tx, {given.shape: given.pod_sets()})
     kept = {
@@ -107,6 +107,7 @@ def keep_next(
         "generation": generation,
         "manifest": given.body,
         "hash": given.hash,
+        "form": given.form_json,
     }
     manifests.add(tx, [kept])
     workloads.change(tx, [changed])

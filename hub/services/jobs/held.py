@@ -45,7 +45,7 @@ def queue_of(row: StoredObject) -> str:
 
 
 def refusal_of(tx: Transaction, row: StoredObject) -> Rejected | None:
-    """Why the caller may not replace a held Workload: the rule for a job of the same owner and queue."""
+    """Why the caller may not replace a held Workload: the rule for a job of its owner and queue."""
     return jobs.refusal_within(tx, row.namespace, row.name, queue_of(row), owner_of(row))
 
 
@@ -87,7 +87,8 @@ def as_cancelled(row: StoredObject, now: dt.datetime, principal: str) -> Workloa
 
 
 def is_judged(row: StoredObject) -> bool:
-    """Was its priority number judged when it was written? What an earlier release stored may not be.
+    """Was its priority number judged when it was written? A value that an earlier release stored may be
+    unreadable.
 
     On the hub cluster only roles that administer queues write Workloads.
     """

@@ -28,7 +28,7 @@ def hold_job(tx: Transaction, uid: str, principal: str) -> Json:
 
     Raises Rejected: NotFound, BeingDeleted, or AlreadyEnded where there is nothing to hold any more.
     """
-    row = _live(tx, uid)
+    row = _holdable(tx, uid)
     if settle.is_held_for_others(row):
         by: WorkloadColumns = {
             "reason": BY_USER,
@@ -36,38 +36,35 @@ def hold_job(tx: Transaction, uid: str, principal: str) -> Json:
             "held_for": HeldFor.PERSON,
         }
         workloads.change(tx, [change_of(uid, by)])
-        tx.say(row, BY_USER, f"held by {principal}: it waits on though others have ended")
+        tx.say(
+            row,
+            BY_USER,
+            f"held by {principal}: it keeps waiting although its dependencies have ended",
+        )
         audit.note(tx, principal, "hold", row)
     if _held(row):
         return jobs.get_job(tx, uid)
-    if row.state in TERMINAL or row.withdraw_to not in {WithdrawTo.NOTHING, WithdrawTo.PENDING}:
-        raise Rejected(
-            RejectCode.ALREADY_ENDED, f"the job is {_stands(row)}: there is nothing to hold"
-        )
     evict(tx, [uid], BY_USER, f"held by {principal}", to=WithdrawTo.HELD)
     audit.note(tx, principal, "hold", row)
     return jobs.get_job(tx, uid)
 
 
 def release_job(tx: Transaction, uid: str, principal: str) -> Json:
-    """Let one job wait again that is held or was deactivated; any other that lives stays as it is.
+    """Let one job wait again that is held or was deactivated, one that waits go to any cluster again.
+
+    Every other that lives stays as it is.
 
     One that somebody holds and that other jobs are still to end for waits for those again; one that is
     held for nothing else goes regardless of them.
     Raises Rejected: NotFound, BeingDeleted, AlreadyEnded, AlreadyExists where another job has its
     name by now, or InvalidState where a member may still run it from before the store was restored.
     """
-    row = _live(tx, uid)
-    state = row.state
-    if state in TERMINAL - {State.DEACTIVATED}:
-        raise Rejected(RejectCode.ALREADY_ENDED, f"the job is {state}: submit it again")
-    if row.live is None:
-        name = f"{row.namespace}/{row.name}"
-        raise Rejected(
-            RejectCode.ALREADY_EXISTS, f"job {name} gave its name back: submit it again"
-        )
-    if _waits_for_release(row) and (why := accounted.blocked(tx, [row]).get(uid)):
-        raise Rejected(RejectCode.INVALID_STATE, why)
+    row = _releasable(tx, uid)
+    if row.state == State.PENDING and row.set_aside:
+        workloads.change(tx, [{"uid": uid, "set_aside": None}])
+        tx.say(row, "Released", f"released by {principal}: it avoids no cluster any more")
+        audit.note(tx, principal, "release", row)
+        return jobs.get_job(tx, uid)
     for_others = settle.is_held_for_others(row)
     if not for_others and settle.hold_again(tx, row):
         audit.note(tx, principal, "release", row)
@@ -76,6 +73,16 @@ def release_job(tx: Transaction, uid: str, principal: str) -> Json:
         settle.waive(tx, uid)
         audit.note(tx, principal, "release", row)
     return jobs.get_job(tx, uid)
+
+
+def would_hold(tx: Transaction, uid: str) -> Json:
+    """The job as it is, if it may be held. Raises Rejected as `hold_job` does."""
+    return jobs.get_job(tx, _holdable(tx, uid).uid)
+
+
+def would_release(tx: Transaction, uid: str) -> Json:
+    """The job as it is, if it may be released. Raises Rejected as `release_job` does."""
+    return jobs.get_job(tx, _releasable(tx, uid).uid)
 
 
 def why_not_released(tx: Transaction, uid: str) -> str:
@@ -114,7 +121,7 @@ def release(tx: Transaction, rows: Iterable[Workload], message: str = "") -> lis
         ],
     )
     moved = workloads.transition(tx, Transition.RELEASE, [_afresh(row, message) for row in found])
-    # What it waits for is said by the scheduler: the release stands among its events.
+    # The scheduler writes the reason of its wait: the release is among its events.
     workloads.change(tx, [{"uid": uid, "message": ""} for uid in moved])
     return [*(r.uid for r in leaving), *moved]
 
@@ -140,6 +147,31 @@ def _live(tx: Transaction, uid: str) -> Workload:
     if row.live is not None:
         raise Rejected(RejectCode.BEING_DELETED, f"job {name} is being deleted")
     raise Rejected(RejectCode.NOT_FOUND, f"there is no job {name}: it was deleted")
+
+
+def _holdable(tx: Transaction, uid: str) -> Workload:
+    row = _live(tx, uid)
+    may_wait = row.withdraw_to in {WithdrawTo.NOTHING, WithdrawTo.PENDING}
+    if not _held(row) and (row.state in TERMINAL or not may_wait):
+        raise Rejected(
+            RejectCode.ALREADY_ENDED, f"the job is {_stands(row)}: there is nothing to hold"
+        )
+    return row
+
+
+def _releasable(tx: Transaction, uid: str) -> Workload:
+    row = _live(tx, uid)
+    state = row.state
+    if state in TERMINAL - {State.DEACTIVATED}:
+        raise Rejected(RejectCode.ALREADY_ENDED, f"the job is {state}: submit it again")
+    if row.live is None:
+        name = f"{row.namespace}/{row.name}"
+        raise Rejected(
+            RejectCode.ALREADY_EXISTS, f"job {name} gave its name back: submit it again"
+        )
+    if _waits_for_release(row) and (why := accounted.blocked(tx, [row]).get(uid)):
+        raise Rejected(RejectCode.INVALID_STATE, why)
+    return row
 
 
 def _held(row: Workload) -> bool:

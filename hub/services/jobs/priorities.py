@@ -7,7 +7,7 @@ pods, and from administrators of the queue (`Draft.may_set_priority`). Role bind
 people name.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hub.services.queues.class_values import WORKLOAD_CLASS, integer
@@ -17,6 +17,7 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import FieldError, Rejected
 from shared.labels import PRIORITY_CLASS, QUEUE_NAME
+from shared.pointers import value_at
 from shared.reject_codes import RejectCode
 
 _POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
@@ -55,8 +56,8 @@ class Priorities:
     def _faults(self, given: Draft, before: Json | None) -> Iterator[FieldError]:
         if given.is_bare and (fault := self._of_workload(given.parsed.spec, _spec(before))):
             yield fault
-        stored = dict(_templates(_spec(before), is_job=given.is_job))
-        for field, pod in _templates(given.parsed.spec, is_job=given.is_job):
+        stored = _stored_pods(given, before)
+        for field, pod in _given_pods(given):
             if pod != stored.get(field) and (fault := self._of_pod(field, pod)):
                 yield fault
 
@@ -108,15 +109,23 @@ class Priorities:
 def class_fault(given: Draft, before: Json | None) -> FieldError | None:
     """The fault of a class that the sender's role bindings do not list for the queue that the draft names.
 
-    A class that was there before stays in its queue: role bindings of another queue may not list it.
+    A class that was there before stays in its queue: role bindings of another queue may not list it. So does
+    the PriorityClass of a pod template: in the member its value decides which pods are preempted.
     """
-    named, field = _named(given.parsed.raw, is_job=given.is_job)
     allowed = given.priority_classes
-    if not named or allowed is None or named in allowed:
+    if allowed is None:
         return None
-    if before is not None and _class_and_queue(before, given) == (named, given.queue):
-        return None
-    return FieldError(field, _CODE, not_bound(named, allowed))
+    named, field = _named(given.parsed.raw, is_job=given.is_job)
+    held, queue = _class_and_queue(before, given) if before is not None else ("", "")
+    stays = before is not None and queue == given.queue
+    if named and named not in allowed and not (stays and named == held):
+        return FieldError(field, _CODE, not_bound(named, allowed))
+    stored = _stored_pods(given, before) if stays else {}
+    for field, pod in _given_pods(given):
+        of_pod = pod.get("priorityClassName")
+        if of_pod and of_pod not in {*allowed, stored.get(field, {}).get("priorityClassName")}:
+            return FieldError(f"{field}.priorityClassName", _CODE, not_bound(of_pod, allowed))
+    return None
 
 
 def _class_and_queue(before: Json, given: Draft) -> tuple[str, str]:
@@ -173,6 +182,27 @@ def _named(manifest: Json, *, is_job: bool) -> tuple[str, str]:
 def _spec(manifest: Json | None) -> Json:
     found: Json = (manifest or {}).get("spec") or {}
     return found
+
+
+def _given_pods(given: Draft) -> Iterator[tuple[str, Json]]:
+    """The pod specs of a draft, each with its field."""
+    if given.form is not None:
+        return _pods_at(given.parsed.raw, given.form.templates)
+    return _templates(given.parsed.spec, is_job=given.is_job)
+
+
+def _stored_pods(given: Draft, before: Json | None) -> dict[str, Json]:
+    """Those of the manifest that the draft replaces, by field."""
+    if given.form is not None:
+        return dict(_pods_at(before or {}, given.form.templates))
+    return dict(_templates(_spec(before), is_job=given.is_job))
+
+
+def _pods_at(manifest: Json, pointers: Sequence[str]) -> Iterator[tuple[str, Json]]:
+    for pointer in pointers:
+        pod = (value_at(manifest, pointer) or {}).get("spec")
+        if pod:
+            yield f"{pointer[1:].replace('/', '.')}.spec", pod
 
 
 def _templates(spec: Json, *, is_job: bool) -> Iterator[tuple[str, Json]]:

@@ -1,4 +1,4 @@
-"""Jobs that change their parallelism while they are on a cluster: the difference is admitted anew.
+"""Jobs that change their number of pods while they are on a cluster: admits the difference.
 
 Fewer pods free quota once the member, told of them, has reported that no more run. More of them are a
 wish: the job runs on in its old size, says so, and grows when quota and room in its cluster serve the whole
@@ -34,22 +34,40 @@ _ON_MEMBER: Final = frozenset({State.OFFERED, State.APPLIED, State.RUNNING})
 def follow_size(tx: Transaction, row: Workload, pod_set: PodSet, completions: int | None) -> None:
     """A charged job shall have the size of `pod_set`; `row` is as it was before the new manifest.
 
-    What no agent was told of yet goes back to its queue in order to grow: it is admitted whole.
+    A job that was not offered yet goes back to its queue in order to grow: it is admitted whole.
     """
     admission = row.admission
     if not admission or len(admission["podSets"]) != 1:
         return
-    more = pod_set.count > resize.size(admission)
-    if more and row.state in _NOT_STARTED:
+    if pod_set.count > resize.size(admission) and row.state in _NOT_STARTED:
         said = f"its parallelism changed to {pod_set.count} before it started"
         withdraw_jobs(tx, [row.uid], WithdrawTo.PENDING, RESIZED, said)
         return
     at_once = max(pod_set.count, resize.size(admission))
     left = pods_left(at_once, completions, row.succeeded)
     sized = resize.resized(admission, pod_set, left=left, told=row.state not in _NOT_STARTED)
+    _keep(tx, row, sized, pod_set.count)
+
+
+def follow_scale(tx: Transaction, row: Workload, pod_sets: Sequence[PodSet]) -> None:
+    """The same of an object of another kind: all `pod_sets` are multiplied by one number."""
+    admission, wanted = row.admission, sum(each.count for each in pod_sets)
+    if not admission:
+        return
+    if wanted > resize.size(admission) and row.state in _NOT_STARTED:
+        said = f"its number of pods changed to {wanted} before it started"
+        withdraw_jobs(tx, [row.uid], WithdrawTo.PENDING, RESIZED, said)
+        return
+    sized = resize.rescaled(admission, pod_sets, told=row.state not in _NOT_STARTED)
+    _keep(tx, row, sized, wanted)
+
+
+def _keep(tx: Transaction, row: Workload, sized: Json, wanted: int) -> None:
+    """Store the admission of another size, and tell the member, and what is missing."""
+    admitted = resize.size(row.admission or {})
     columns: WorkloadChange = {"uid": row.uid, "admission": sized}
-    if more:
-        said = resize.smaller(resize.size(admission), pod_set.count)
+    if wanted > admitted:
+        said = resize.smaller(admitted, wanted)
         columns["reason"], columns["message"] = resize.SMALLER, said
         missing = resize.growth(sized)
         needs = "" if missing is None else f"; it needs {_amounts(missing.charge)} more"
@@ -134,7 +152,7 @@ def _runs_no_more(row: Workload, shrinks: JsonView, work: Work | None) -> bool:
 
 
 def _tell_members(tx: Transaction, row: Workload, admission: Json) -> None:
-    """What its cluster is given follows the size that is admitted."""
+    """The work of its cluster follows the admitted size."""
     changed: list[OptionedWork] = []
     for work in works.composable(tx, row.cluster, [row.uid]):
         reduced = bool(admission.get("reduced"))

@@ -1,17 +1,18 @@
 """Old rows go: every table that grows has its retention (docs/howto/operate.md).
 
-Each step is one short transaction of at most `rows_per_turn` rows, so that writers never wait long;
-the controller repeats a step that had more to do.
+Each step removes at most `rows_per_turn` rows, and a transaction ends with the first that removes any, so
+that writers never wait long; the controller takes another turn where a step had more to do.
 """
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hub.domain.instants import stamp
 from hub.domain.workloads.states import WithdrawTo
 from hub.services.context.settings import Settings
+from hub.services.leftovers import left_objects
 from hub.services.members import forgotten
 from hub.services.queues import defaults
 from hub.services.works.withdraw import withdraw_jobs
@@ -77,7 +78,7 @@ def trim_replies(tx: Transaction, settings: Settings) -> int:
 
 
 def note_run(tx: Transaction, principal: str) -> None:
-    """Who asked for it now; the parts that follow are transactions of their own."""
+    """The requester; the later parts are separate transactions."""
     audit.add(tx, principal, "run", "retention", about=("Retention", "", ""))
 
 
@@ -106,8 +107,9 @@ def trim_tokens(tx: Transaction, settings: Settings) -> int:
 
 
 def trim_leftovers(tx: Transaction, settings: Settings) -> int:
-    """Jobs from before a restore that no member says any more, and how they were written."""
+    """Jobs and objects from before a restore that no member says any more, and how Jobs were written."""
     forgotten.trim(tx)
+    left_objects.trim(tx)
     return 0
 
 
@@ -144,13 +146,13 @@ STEPS: Final[tuple[Step, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What keeps a table from growing: an age, after which rows go, and what goes with what, in words."""
+    """The bound of a table: an age, after which rows go, and the related rows, in words."""
 
     why: str
     kept: Callable[[Settings], dt.timedelta] | None = None
 
 
-_DECLARED: Final = Bound("as many as somebody has declared, until they are deleted")
+_DECLARED: Final = Bound("all that users have declared, until they are deleted")
 BOUNDS: Final[Mapping[str, Bound]] = {
     "audit": Bound("", lambda s: s.retention.audit),
     "bindings": Bound("one for each placement and cluster"),
@@ -165,13 +167,14 @@ BOUNDS: Final[Mapping[str, Bound]] = {
     "leases": Bound("the leader's, and one for each hub process"),
     "manifests": Bound("with their job"),
     "objects": Bound(
-        "as many as somebody has declared, until they are deleted; evictions by age",
+        "all that users have declared, until they are deleted; evictions by age",
         lambda s: s.retention.evictions,
     ),
     "principals": Bound("one for each person and cluster, until it is revoked or deleted"),
     "role_bindings": _DECLARED,
     "settings": Bound("one for each name; runs and leftovers have a limit"),
     "shapes": Bound("after the last job that has it", lambda s: s.retention.shapes),
+    "kind_versions": Bound("of each definition the last 20, and those that jobs use"),
     "snapshots": Bound("revisionHistoryLimit of each placement"),
     "tallies": Bound("one for each namespace, queue and state that has jobs"),
     "tokens": Bound("after they have ended", lambda s: s.retention.tokens),
@@ -182,7 +185,7 @@ BOUNDS: Final[Mapping[str, Bound]] = {
 
 
 def show(tx: Transaction, settings: Settings) -> Json:
-    """What each table holds, since when, and what bounds it: {"items"}. Counts rows: not for every second."""
+    """The content, age and bound of each table: {"items"}. Counts rows: not for every second."""
     items = []
     for figures in survey.tables(tx.conn):
         bound = BOUNDS[figures.name]
@@ -199,10 +202,21 @@ def show(tx: Transaction, settings: Settings) -> Json:
     return {"items": items}
 
 
-def take_step(tx: Transaction, step: Step, settings: Settings, term: int) -> bool:
-    """One step under leadership `term`; True if there was as much to do as one turn may."""
+class StepsTaken(NamedTuple):
+    """The number of steps taken; `more`: the last one removed as many rows as one turn may."""
+
+    steps: int
+    more: bool
+
+
+def take_steps(
+    tx: Transaction, steps: Sequence[Step], settings: Settings, term: int
+) -> StepsTaken:
+    """Take steps under leadership `term`, up to the first that removes rows: most find nothing to do."""
     tx.require_term(term)
-    rows = step(tx, settings)
-    if rows:
-        failpoint("H29")
-    return rows >= settings.retention.rows_per_turn
+    for place, step in enumerate(steps, 1):
+        rows = step(tx, settings)
+        if rows:
+            failpoint("H29")
+            return StepsTaken(place, rows >= settings.retention.rows_per_turn)
+    return StepsTaken(len(steps), more=False)

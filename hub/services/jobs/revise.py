@@ -1,16 +1,19 @@
 """Applying a Job again: what may change becomes a new generation, what may not is refused.
 
-The rules are those of the API server for Jobs. Where the size of an admitted job changes, what is
-charged follows by `hub.services.jobs.resize`.
+The rules are those of the API server for Jobs. If the size of an admitted job changes,
+`hub.services.jobs.resize` updates the charge.
 """
 
+from dataclasses import replace
 from typing import Final
 
 import orjson
 
 from hub.domain.access import Rights, Verb
+from hub.domain.workloads import shape
 from hub.domain.workloads.origin import Origin, place_of
 from hub.domain.workloads.states import CHARGED, QUEUED, TERMINAL, WithdrawTo
+from hub.domain.workloads.work_form import WorkForm
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import (
     given_priority,
@@ -20,16 +23,18 @@ from hub.services.jobs.accept import (
 )
 from hub.services.jobs.generations import keep_next, standing_before
 from hub.services.jobs.priorities import class_fault, no_such_class, not_bound
-from hub.services.jobs.resize import follow_size
+from hub.services.jobs.resize import follow_scale, follow_size
 from hub.services.questions import jobs
 from hub.services.reading.draft import Draft, draft
+from hub.services.reading.work_kinds import ReadWork
 from hub.store import audit, manifests, works
 from hub.store.records.workloads import Workload, WorkloadColumns
 from hub.store.transaction import Transaction
+from hub.store.workloads import BARE
 from shared import labels as keys
 from shared.documents import Json
 from shared.errors import FieldError, Rejected
-from shared.kinds.registry import parse_job
+from shared.kinds.registry import parse_own_job
 from shared.reject_codes import RejectCode
 from shared.resources import job_pod_count
 
@@ -55,18 +60,23 @@ def revise_job(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> 
     if before is None:
         return False
     old = before.manifest
+    given = _as_accepted(tx, given, row)
     if fault := class_fault(given, old):
         raise Rejected(fault.code, f"{fault.field}: {fault.message}", fault.field, (fault,))
-    _refuse_immutable(old, given, row)
+    scaled = _scaled(given)
+    _refuse_immutable(old, given, row, scaled)
     columns = WorkloadColumns()
     if priority_class(given) != _class_of(old):  # an edited value: `queues.class_values`
-        named, priority = given_priority(tx, given, resolve_priorities(tx, [given]))
+        named, priority = given_priority(given, resolve_priorities(tx, [given]))
         columns = {"priority_class": named, "priority": priority}
     generation = keep_next(tx, given, row, before, intake, columns)
     works.follow_generation(tx, row.uid, generation)
-    if row.state in CHARGED and job_pod_count(given.parsed.spec) != job_pod_count(
-        old.get("spec") or {}
-    ):
+    if row.state not in CHARGED:
+        return True
+    if given.form is not None:
+        if any(_spec_of(given).get(name) != (old.get("spec") or {}).get(name) for name in scaled):
+            follow_scale(tx, row, given.parsed.pod_sets)
+    elif job_pod_count(given.parsed.spec) != job_pod_count(old.get("spec") or {}):
         follow_size(tx, row, given.parsed.pod_sets[0], given.parsed.spec.get("completions"))
     return True
 
@@ -81,12 +91,12 @@ def set_priority(
 ) -> Json:
     """Give a Job another WorkloadPriorityClass ("": none) by its label; done again, nothing changes.
 
-    `rights` bound whoever asks. Raises Rejected: NotFound, AlreadyEnded, BeingDeleted, OwnedElsewhere for
+    `rights` bound the caller. Raises Rejected: NotFound, AlreadyEnded, BeingDeleted, OwnedElsewhere for
     what the hub cluster has, PriorityClassNotFound, PriorityNotAllowed, or InvalidState for a bare Workload,
     whose priority is in its specification.
     """
     row = jobs.find_job(tx, uid)
-    given = draft(parse_job(with_priority(_changeable(tx, row), named)), tx.now)
+    given = _redrafted(tx, row, with_priority(_changeable(tx, row), named))
     _refuse_class(row, named, rights)
     missing = missing_classes(tx, [given]).get(given.uid)
     if missing:
@@ -95,6 +105,33 @@ def set_priority(
     if revise_job(tx, given, row, intake):
         audit.note(tx, principal, "priority", row, named or "none")
     return jobs.get_job(tx, uid)
+
+
+def _redrafted(tx: Transaction, row: Workload, manifest: Json) -> Draft:
+    """The draft of a job's own manifest; one of an administrator's kind is not read again."""
+    kept = _kept(tx, row)
+    if kept is None:
+        return draft(parse_own_job(manifest), tx.now)
+    declared = {(row.api_version, row.kind)}
+    return draft(parse_own_job(manifest, declared=declared), tx.now, kept=kept)
+
+
+def _as_accepted(tx: Transaction, given: Draft, row: Workload) -> Draft:
+    """A job stays with the version of the definition by which it was accepted: its spec is the same."""
+    kept = _kept(tx, row) if given.form is not None else None
+    if kept is None or given.form == kept.form:
+        return given
+    parsed = replace(given.parsed, pod_sets=kept.pod_sets)
+    return replace(given, parsed=parsed, form=kept.form)
+
+
+def _kept(tx: Transaction, row: Workload) -> ReadWork | None:
+    """The reading with which a job was accepted; None for one of a built-in kind."""
+    form = manifests.latest_form(tx, row.uid) if row.kind_version else None
+    if form is None:
+        return None
+    pod_sets = shape.decode(manifests.get_shapes(tx, [row.shape])[row.shape])
+    return ReadWork(tuple(pod_sets), WorkForm.from_json(form))
 
 
 def _refuse_class(row: Workload, named: str, rights: Rights | None) -> None:
@@ -123,7 +160,7 @@ def _changeable(tx: Transaction, row: Workload) -> Json:
     latest = manifests.latest(tx, row.uid)
     if latest is None or row.withdraw_to == WithdrawTo.DELETED:
         raise Rejected(RejectCode.BEING_DELETED, f"{place} is being deleted")
-    if row.kind != "Job":
+    if row.kind == BARE:
         said = f"{place} is a Workload: its priority is in its own specification"
         raise Rejected(RejectCode.INVALID_STATE, said)
     if row.origin == Origin.HUB_CLUSTER:
@@ -133,11 +170,22 @@ def _changeable(tx: Transaction, row: Workload) -> Json:
     return manifest
 
 
-def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
-    spec, new = old.get("spec") or {}, given.parsed.spec
+def _scaled(given: Draft) -> frozenset[str]:
+    """The field of the spec that multiplies all pods of an object of another kind than Job."""
+    scale = "" if given.form is None else given.form.scale
+    return frozenset({scale.removeprefix("/spec/")} if scale else ())
+
+
+def _refuse_immutable(old: Json, given: Draft, row: Workload, scaled: frozenset[str]) -> None:
+    spec, new = old.get("spec") or {}, _spec_of(given)
+    rule = f"can not change once the {row.kind} exists"
+    if old.get("kind") != given.parsed.kind:
+        text = f"kind: {row.kind} {row.namespace}/{row.name} has the name: choose another one"
+        raise Rejected(RejectCode.ALREADY_EXISTS, text, "kind")
+    mutable = _MUTABLE if given.form is None else scaled
     wrong = [
-        FieldError(f"spec.{name}", RejectCode.IMMUTABLE, "can not change once the Job exists")
-        for name in sorted({*spec, *new} - _MUTABLE)
+        FieldError(f"spec.{name}", RejectCode.IMMUTABLE, rule)
+        for name in sorted({*spec, *new} - mutable)
         if spec.get(name) != new.get(name)
     ]
     if (_annotations(old).get(keys.AFTER) or "") != (
@@ -153,6 +201,11 @@ def _refuse_immutable(old: Json, given: Draft, row: Workload) -> None:
     if wrong:
         detail = f"{wrong[0].field}: {wrong[0].message}"
         raise Rejected(RejectCode.IMMUTABLE, detail, wrong[0].field, tuple(wrong))
+
+
+def _spec_of(given: Draft) -> Json:
+    spec: Json = given.parsed.spec if given.form is None else given.parsed.raw.get("spec") or {}
+    return spec
 
 
 def _annotations(manifest: Json) -> Json:

@@ -146,7 +146,7 @@ def _warnings(given: Draft | Rejected, intake: Intake) -> Json:
     """{"warnings"}: what of a Job changes nothing; {} where there is nothing to say."""
     if isinstance(given, Rejected):
         return {}
-    said = unheeded.notices(given.parsed, partial=intake.partial_admission)
+    said = unheeded.warnings(given.parsed, partial=intake.partial_admission)
     return {"warnings": list(said)} if said else {}
 
 

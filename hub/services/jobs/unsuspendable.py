@@ -1,4 +1,4 @@
-"""Workloads that can not be suspended wait only where nobody is ever preempted: the workbench rule.
+"""Workloads that cannot be suspended wait only in queues without preemption: the workbench rule.
 
 A workbench (a notebook's session) that is preempted can not resume. Which labels mark such workloads is
 a setting; they may be on the object or on its pod template.
@@ -25,7 +25,7 @@ _MOST_LOOKED_AT: Final = 200  # workloads, at the edit of a queue
 
 
 def misplaced(tx: Transaction, given: Draft, intake: Intake) -> str:
-    """Why a workload that can not be suspended may not wait where it asks to; "" if all is well."""
+    """The reason why a workload that can not be suspended may not wait in its queue; "" if it may."""
     mark = _mark(given, intake)
     if not mark:
         return ""
@@ -46,7 +46,7 @@ def misplaced(tx: Transaction, given: Draft, intake: Intake) -> str:
 def guard_lost(
     tx: Transaction, name: str, before: JsonView | None, after: JsonView, intake: Intake
 ) -> str:
-    """What to say where an edit of a ClusterQueue lets what can not be suspended be preempted; "" if not."""
+    """The message if an edit of a ClusterQueue lets unsuspendable workloads be preempted; "" if not."""
     if name in _listed(intake.protected_queues):
         return ""
     if not before or not _is_peaceful(before) or _is_peaceful(after):

@@ -80,7 +80,7 @@ def admitted(row: Workload) -> bool:
 
 
 def active(row: Workload) -> bool:
-    """`spec.active`: neither held by its user nor deactivated. Who waits for other jobs is active."""
+    """`spec.active`: neither held by its user nor deactivated. A job with dependencies is active."""
     if waits_for_others(row.state, row.held_for, row.reason):
         return True
     return row.state not in _INACTIVE and row.withdraw_to not in _LEAVES
@@ -94,7 +94,7 @@ def conditions(row: Workload, now: dt.datetime) -> list[Condition]:
         made += _evicted(row, evicted or {})
     if evicted:
         made += _requeued(row, evicted, now)
-    counts_pods = row.kind == "Job" or row.pods_ready_at is not None
+    counts_pods = row.kind != "Workload" or row.pods_ready_at is not None
     if admitted(row) and row.state not in _TERMINAL and counts_pods:
         made.append(_pods_ready(row))
     if row.state in _TERMINAL - _INACTIVE:
@@ -168,12 +168,12 @@ def _evicted(row: Workload, evicted: Mapping[str, str]) -> list[Condition]:
 
 
 def preempted_because(message: str) -> str:
-    """Kueue's reason of condition Preempted, by what the victim was told."""
+    """Kueue's reason of condition Preempted, by the victim's message."""
     return _CAUSES.get(message.rpartition(" due to ")[2], "InClusterQueue")
 
 
 def _requeued(row: Workload, evicted: Mapping[str, str], now: dt.datetime) -> list[Condition]:
-    """Whether an evicted workload is back in line; False keeps it out."""
+    """True if an evicted workload is back in line; False keeps it out."""
     reason, message = evicted.get("reason", ""), evicted.get("message", "")
     until = row.requeue_at
     if row.state in {State.WITHDRAWING, *_TERMINAL}:

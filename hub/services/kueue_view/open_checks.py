@@ -35,7 +35,7 @@ def shown(tx: Transaction, row: Workload, states: States) -> Json:
 def list_open(
     tx: Transaction, check: str, controller: str, pager: Pager, token: str | None, limit: int
 ) -> Json:
-    """Who waits for an answer: a page of (workload, check), by uid; of one check or controller."""
+    """Workloads that wait for an answer: a page of (workload, check), by uid; of one check or controller."""
     position = pager.position(token)
     after = "" if position is None else str(position[0])
     items: list[Json] = []

@@ -25,7 +25,7 @@ MAX_SCANNED: Final = 5_000
 FILTERS: Final[tuple[str, ...]] = ("namespace", "queue", "clusterQueue", "state", "condition")
 _ENDED: Final = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
 _HELD: Final = CHARGED | {State.SUCCEEDED, State.FAILED, State.CANCELLED, State.DEACTIVATED}
-# States in which a condition may have a status: what need not be looked at.
+# States in which a condition may have a status: others need not be read.
 _MAY: Final[Mapping[tuple[str, str], frozenset[State]]] = {
     ("QuotaReserved", "True"): _HELD,
     ("QuotaReserved", "False"): QUEUED | TERMINAL,
@@ -93,7 +93,7 @@ def _units(
             after = (row.created_at, row.uid)
             if _holds(item, *condition):
                 items.append(item)
-        if until is not None and not more:  # many rows were looked at, and there are others
+        if until is not None and not more:  # many rows were read, and there are others
             return items, [until[0].isoformat(), until[1]]
     return items, [after[0].isoformat(), after[1]] if more and after is not None else None
 

@@ -27,14 +27,14 @@ _TERMINAL: Final = frozenset(str(s) for s in TERMINAL)
 
 
 def workload_name(row: Workload) -> str:
-    """The name of a row's Workload: a bare one's own; of a Job what Kueue would call it.
+    """The name of a row's Workload: a bare one's own; of a Job Kueue's name for it.
 
     Kueue: `job-<name>-<5 hexadecimal digits>` of the SHA-1 over kind, group, name and uid of the owner
     (jobframework/workload_names.go).
     """
     if row.kind == WORKLOAD:
         return str(row.name)
-    identity = "\n".join((row.kind, _group_of(row.kind), row.name, row.uid))
+    identity = "\n".join((row.kind, _group_of(row), row.name, row.uid))
     digest = hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()[:_HASH]
     return f"{row.kind.lower()}-{row.name}"[:_LONGEST] + f"-{digest}"
 
@@ -128,9 +128,9 @@ def _metadata(row: Workload) -> Json:
 
 def owner_of(row: Workload) -> Json:
     """The reference to the Job whose Workload it is."""
-    group = _group_of(row.kind)
+    group = _group_of(row)
     return {
-        "apiVersion": f"{group}/v1" if group else "v1",
+        "apiVersion": f"{group}/v1" if row.kind == WORKLOAD else row.api_version,
         "kind": row.kind,
         "name": row.name,
         "uid": row.uid,
@@ -177,7 +177,7 @@ def _template(name: str, manifest: JsonView) -> Any:
 
 
 def _admission(row: Workload, pod_sets: Iterable[JsonView]) -> Json:
-    """What was charged, per pod set: flavors, amounts of all its pods, count."""
+    """The charge, per pod set: flavors, amounts of all its pods, count."""
     asked = {each["name"]: each["count"] for each in pod_sets}
     return {
         "clusterQueue": row.cluster_queue,
@@ -194,7 +194,7 @@ def _admission(row: Workload, pod_sets: Iterable[JsonView]) -> Json:
 
 
 def _clusters(row: Workload) -> Json:
-    """Where it was admitted to, or the clusters in question before."""
+    """The cluster of its admission, or the candidates before."""
     if admitted(row):
         return {"clusterName": row.cluster} if row.cluster else {}
     if row.state in _TERMINAL:
@@ -227,8 +227,8 @@ def _texts(amounts: Mapping[str, int]) -> dict[str, str]:
     return {name: quantity.canonical(name, amount) for name, amount in sorted(amounts.items())}
 
 
-def _group_of(kind: str) -> str:
-    return "batch" if kind == "Job" else GROUP
+def _group_of(row: Workload) -> str:
+    return GROUP if row.kind == WORKLOAD else row.api_version.rpartition("/")[0]
 
 
 def _whole(at: str | None) -> str | None:

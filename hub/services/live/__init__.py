@@ -1,1 +1,1 @@
-"""What is asked of members while somebody waits for it: logs and pods of jobs. Kept in memory alone."""
+"""Live requests to members: logs and pods of jobs. Kept in memory alone."""

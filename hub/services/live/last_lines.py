@@ -61,7 +61,7 @@ def due(
 
 
 def keep(tx: Transaction, place: places.PodsPlace, told: StreamPart) -> int:
-    """Keep what an agent told of pods that failed; how many. Nothing, where that was done before."""
+    """Store an agent's report of failed pods; returns their number. Nothing, where that was done before."""
     row = workloads.get(tx, place.uid)
     known = events.list_events(tx, uid=place.uid, limit=_MOST_EVENTS, newest_first=True)
     if row is None or any(each.reason == POD_FAILED for each in known):

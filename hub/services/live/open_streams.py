@@ -1,4 +1,4 @@
-"""Where people's questions to members wait for the agents that ask for them. In memory, of one process.
+"""Users' requests to members, waiting for the agents that poll for them. In the memory of one process.
 
 An agent asks again and again whether something is wanted of its cluster; a question is handed to one such
 request, and its answer is a `Stream`. All is bounded: by principal, by cluster, in total and in time.
@@ -38,13 +38,13 @@ class OpenStreams:
         self._by_who: Counter[str] = Counter()
         self._by_cluster: Counter[str] = Counter()
         self._by_both: Counter[tuple[str, str]] = Counter()
-        self._asked: dict[str, deque[Stream]] = {}  # by cluster: nobody has taken them yet
+        self._asked: dict[str, deque[Stream]] = {}  # by cluster: not taken yet
         self._polls: dict[str, deque[asyncio.Future[None]]] = {}
         self._told_at: dict[str, float] = {}  # by cluster: of pods that failed
 
     @property
     def open(self) -> int:
-        """How many questions there are."""
+        """The number of open questions."""
         return len(self._streams)
 
     def ask(self, who: str, cluster: str, request: StreamRequest) -> Stream:
@@ -61,7 +61,7 @@ class OpenStreams:
         return stream
 
     def leave(self, stream: Stream, code: str, message: str = "") -> None:
-        """Whoever asked has gone, or has all: the agent's next part is refused, so that it ends too."""
+        """The reader has gone, or has everything: the agent's next part is refused, so that it ends too."""
         stream.finish(code, message)
         if stream.relay is not None:
             stream.relay.cancel()
@@ -83,7 +83,7 @@ class OpenStreams:
         return there
 
     def is_open_here(self, stream: Stream) -> bool:
-        """Whether a question still waits for an agent to take it here."""
+        """True if a question still waits for an agent to take it here."""
         return stream.end is None and stream in self._asked.get(stream.cluster, ())
 
     def find(self, cluster: str, stream_id: str) -> Stream | None:
@@ -97,11 +97,11 @@ class OpenStreams:
         return set(self._polls)
 
     def is_listening(self, cluster: str) -> bool:
-        """Whether a request of its agent hangs here."""
+        """True if a request of its agent hangs here."""
         return bool(self._polls.get(cluster))
 
     def may_tell(self, cluster: str) -> bool:
-        """Whether an agent may tell of pods that failed: once a second, for it is written down."""
+        """True if an agent may report failed pods: once a second, because the hub stores the report."""
         now = self._clock.monotonic()
         if now - self._told_at.get(cluster, -_TELLS_S) < _TELLS_S:
             return False
@@ -115,7 +115,7 @@ class OpenStreams:
         wait_s: float = POLL_S,
         answers: AbstractSet[str] = OF_PODS,
     ) -> StreamRequest | None:
-        """What is wanted of a cluster next; None if nothing is in time. `is_there`: who asks still waits.
+        """The next question for a cluster; None if nothing is in time. `is_there`: who asks still waits.
 
         `answers`: what the agent that asks can answer.
         """
@@ -146,7 +146,7 @@ class OpenStreams:
             stream.finish(TOO_LONG, words)
 
     def _check_bounds(self, who: str, cluster: str) -> None:
-        """Nobody has more than half of a cluster's places, and who has none finds one that is kept free."""
+        """No reader has more than half of a cluster's places; one stays free for a reader without any."""
         limits = self.limits
         mine, here = self._by_who[who], self._by_both[who, cluster]
         for count, most, where in (
@@ -177,7 +177,7 @@ class OpenStreams:
                 return
 
     async def _woken(self, cluster: str, wait_s: float) -> bool:
-        """Wait until something is asked of the cluster; False if nothing is in time."""
+        """Wait for a question to the cluster; False if nothing is in time."""
         began = self._clock.monotonic()
         poll: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         polls = self._polls.setdefault(cluster, deque())
@@ -204,7 +204,7 @@ class OpenStreams:
 
 
 def _places(most: int, mine: int) -> int:
-    """How many places are there for somebody who has so many of them."""
+    """The number of places for a reader who already has this many."""
     return most - most // _FOR_NEWCOMERS if mine else most
 
 

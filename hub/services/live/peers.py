@@ -1,4 +1,4 @@
-"""Other hub processes of the same store, and where they are reached: each says so of itself, all the time."""
+"""Other hub processes of the same store, and their addresses, which each publishes periodically."""
 
 import datetime as dt
 from typing import Final

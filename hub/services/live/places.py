@@ -1,4 +1,4 @@
-"""Where the pods of a job are, as the store knows it: whose agent is asked, or why there is nobody to ask."""
+"""Locates the pods of a job by the store: the agent to ask, or the reason why it can not be asked."""
 
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
@@ -30,12 +30,12 @@ class PodsPlace(NamedTuple):
     hidden: tuple[str, ...] = ()
 
     def is_within(self, areas: Iterable[Area]) -> bool:
-        """Whether the job is in one of them."""
+        """True if the job is in one of them."""
         return any(area.holds(self.namespace, self.queue, self.owner) for area in areas)
 
 
 def find(tx: Transaction, uid: str, shown: Collection[Area], suspect_after_s: float) -> PodsPlace:
-    """Where the job's pods are; `shown`: where whoever asks may read values of environment variables.
+    """The location of the job's pods; `shown`: True if the caller may read values of environment variables.
 
     Raises Rejected: NotFound, JobWaits, ClusterSilent; Forbidden where there is more to hide than can be
     looked for.

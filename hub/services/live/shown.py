@@ -1,4 +1,4 @@
-"""What an agent told, as people see it: records of a stream, pods and events; values are hidden."""
+"""An agent's answers as shown to users: records of a stream, pods and events; values are redacted."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from shared.secrecy import HIDDEN
 from shared.wire.streams_v1 import ContainerTold, EventTold, LogLine, PodTold, StreamEnd
 
 _LEAST: Final = 4  # characters by which a part of a value at the edge of a cut text is known
-_MAY_BE_CUT: Final = 250  # texts of so many characters: agents and Kubernetes cut them
+_MAY_BE_CUT: Final = 250  # maximum characters of texts: agents and Kubernetes cut them
 
 
 class Hiding:

@@ -11,7 +11,7 @@ from typing import Final
 from shared.clock import Clock
 from shared.wire.streams_v1 import StreamEnd, StreamPart, StreamRequest
 
-ROOM_S: Final = 8.0  # a part waits so long for room before its agent is asked to send it again
+ROOM_S: Final = 8.0  # a part waits this long for room before its agent must send it again
 MOST_PUTS: Final = 2  # parts that wait for room: one, and its copy after a lost connection
 AGENT_SILENT: Final = "AgentSilent"
 OUT_OF_ORDER: Final = "OutOfOrder"
@@ -26,7 +26,7 @@ class Stream:
     ) -> None:
         self.cluster, self.who, self.request = cluster, who, request
         self.asked_at = self.heard_at = clock.monotonic()
-        self.end: StreamEnd | None = None  # no more is taken; what waits can still be had
+        self.end: StreamEnd | None = None  # closed for writing; waiting parts can still be read
         self.relay: asyncio.Task[None] | None = None  # brings it from another hub process
         self.is_relayed = False  # another hub process has the answer brought to it
         self._clock = clock
@@ -38,7 +38,7 @@ class Stream:
         self._room = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._puts = 0
-        self._beat_s = 0.0  # how often the agent says that it is heard; 0: it does not say
+        self._beat_s = 0.0  # interval of the agent's keep-alives; 0: none
 
     @property
     def seq(self) -> int:
@@ -47,7 +47,7 @@ class Stream:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of parts that nobody has taken yet."""
+        """Bytes of parts that wait for the reader."""
         return self._bytes
 
     async def put(self, part: StreamPart, size: int, room_s: float = ROOM_S) -> int:
@@ -85,7 +85,7 @@ class Stream:
             return self._seq
 
     async def get(self, wait_s: float) -> StreamPart | None:
-        """The next part; None if there is none in time, or no more comes (`end`)."""
+        """The next part; None if none comes in time, or the stream is over (`end`)."""
         if not self._parts and self.end is None:
             self._news.clear()
             await _in_time(self._news, wait_s)
@@ -97,14 +97,14 @@ class Stream:
         return part
 
     def finish(self, code: str, message: str) -> None:
-        """No more is taken, for this reason; the first one counts."""
+        """No further part is accepted, for this reason; the first reason counts."""
         if self.end is None:
             self.end = StreamEnd(code=code, message=message)
         self._news.set()
         self._room.set()
 
     def is_silent(self, after_s: float) -> bool:
-        """Whether the agent has not been heard for so long since it has begun to answer.
+        """True if the agent has been silent for this long since it began to answer.
 
         Sooner where it says how often it is heard. While a part of its waits for room it is there.
         """
@@ -115,7 +115,7 @@ class Stream:
         return self._clock.monotonic() - self.heard_at > after_s
 
     async def _has_room(self, size: int, room_s: float) -> bool:
-        """Wait for room; False if there is none in time. One part has room where none waits."""
+        """Wait for room; False if none comes in time. One part has room where none waits."""
         until = self._clock.monotonic() + room_s
         while self._bytes and self._bytes + size > self._most_bytes:
             left_s = until - self._clock.monotonic()

@@ -1,1 +1,1 @@
-"""What agents say, judged and written down; and what their silence means."""
+"""Agents' reports, judged and stored; and the effects of their silence."""

@@ -49,7 +49,8 @@ def tend(
     """Bring jobs in line with the servers that are down.
 
     `after`: for so long, as its agent says, a server is down before what it was offered is asked back, at
-    most `most` jobs in this turn. `heard`: when each agent was heard last; `since`: since when this hub hears
+    most `most` jobs in this turn. `heard`: the time of each agent's last request; `since`: since when this
+    hub hears
     them. What an agent said before, and the time after its last word, count for nothing: its server may
     answer again. `before`: members whose jobs may say so from an earlier turn. `told`: members of which an
     event says that they are down, with the cause that their jobs say.
@@ -83,7 +84,7 @@ def _tell(tx: Transaction, fallen: Mapping[str, DownSince], recovered: Collectio
     """One event for each member that became Unhealthy or recovered."""
     for name in sorted(fallen):
         if member := clusters.get(tx, name):
-            text = plain(f"{_words(name, fallen)}: nothing new goes there")
+            text = plain(f"{_words(name, fallen)}: it gets no new work")
             cause = _cause(fallen[name])
             clusters.say(tx, member, UNHEALTHY_MEMBER, text, warning=True, cause=cause)
     for name in sorted(recovered):
@@ -92,7 +93,7 @@ def _tell(tx: Transaction, fallen: Mapping[str, DownSince], recovered: Collectio
 
 
 def _say(tx: Transaction, down: Mapping[str, DownSince], changed: Collection[str]) -> None:
-    """Jobs there say why they do not move; on members whose cause `changed`, they say it anew."""
+    """Jobs there get a reason why they do not move; on members whose cause `changed`, they get it again."""
     rows = on_members.jobs_on(tx, down, _ON_MEMBER)
     said: list[WorkloadChange] = [
         {"uid": row.uid, "reason": UNHEALTHY, "message": _words(row.cluster, down)}
@@ -122,6 +123,12 @@ def _ask_back(tx: Transaction, down: Mapping[str, DownSince], most: int | None) 
     for name, uids in alike.items():
         evict(tx, uids, UNHEALTHY, _words(name, down))
     return len(found)
+
+
+def why_down(tx: Transaction, name: str) -> str:
+    """Since when and why the API server of a member serves its agent nothing; "" while it does."""
+    down = clusters.down(tx)
+    return _words(name, down) if name in down else ""
 
 
 def _words(name: str, down: Mapping[str, DownSince]) -> str:

@@ -1,4 +1,4 @@
-"""How long a workload may take: to have all its pods ready, to have them back, and to run at all.
+"""Deadlines of a workload: to have all its pods ready, to have them back, and to run at all.
 
 Kueue's waitForPodsReady and maximumExecutionTimeSeconds, with Kueue's meaning. Both count from
 admission. Each rule is one query a turn, whatever the number of workloads.
@@ -34,7 +34,7 @@ def back_off_of(given: Queueing) -> BackOff:
 
 
 def recovery_timeout_s(given: Queueing) -> float:
-    """How long pods that were ready may be missing, s; 0: for ever. As the other if not set."""
+    """How long pods that were ready may be missing, s; 0: without limit. As the other if not set."""
     own = given.pods_ready_recovery_timeout_s
     return given.pods_ready_timeout_s if own < 0 else own
 

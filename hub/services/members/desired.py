@@ -1,4 +1,4 @@
-"""What every member cluster should hold, in memory: an index of the `works` rows that follows the feed.
+"""Desired sets of every member cluster, in memory: an index of the `works` rows that follows the feed.
 
 A sync without news is answered from here and costs no SQL. Each change gets the next number of its
 cluster's counter, so that a reply can be a delta since the number an agent holds; a number is trusted
@@ -17,8 +17,9 @@ from typing import Final, NamedTuple
 import orjson
 
 from hub.services.consent import namespaces as consents
+from hub.services.reading import kind_definitions
 from hub.services.works import declared_rules
-from hub.store import clusters, settings, works
+from hub.store import clusters, kind_versions, settings, works
 from hub.store.records.works import Desired
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -30,6 +31,7 @@ MAX_REMOVED = 10_000
 # Digests remembered per cluster for the replies that carried them.
 MAX_SENT = 64
 _FIRST_NUMBERS = 1 << 40
+warm = kind_definitions.warm  # before agents are told: reading definitions takes long
 
 
 @dataclass(slots=True)
@@ -43,7 +45,7 @@ class DesiredEntry:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What an agent must be told: entries in order of their numbers, and uids that are gone."""
+    """The delta for an agent: entries in order of their numbers, and removed uids."""
 
     full: bool
     entries: list[DesiredEntry]
@@ -117,7 +119,7 @@ class ClusterSet:
         return self._entries.get(uid)
 
     def delta(self, session: str, base: DesiredBase) -> Delta | None:
-        """What an agent that holds `base` must be told; None if it holds the present set."""
+        """The delta for an agent that holds `base`; None if it holds the present set."""
         if base.revision and base.digest == self.digest:
             return None
         known = self._sent.get(base.revision) == base.digest and base.revision > 0
@@ -172,7 +174,7 @@ class ClusterSet:
 
 
 def _asked(row: Desired) -> tuple[int, int, str]:
-    """What a row asks for; preparing it for sending settles only its hash."""
+    """The requests of a row; preparing it for sending settles only its hash."""
     return row.epoch, row.generation, row.action
 
 
@@ -219,25 +221,27 @@ def digest_line(row: Desired) -> str:
 
 
 class Holds(NamedTuple):
-    """Revisions that an agent holds of what every agent is told; None: it knows of none."""
+    """Revisions that an agent holds of the common part of replies; None: it knows of none."""
 
     availability: int | None = None
     namespaces: int | None = None
     namespace_ids: bool | None = None  # with the ids of the namespaces?
+    kinds: int | None = None
 
 
 def held_by(request: SyncRequest) -> Holds:
     """Revisions that the agent says it holds."""
     ids = request.namespace_ids_held
-    return Holds(request.availability, request.namespaces_held, ids)
+    return Holds(request.availability, request.namespaces_held, ids, request.kinds_held)
 
 
 class ForAll(NamedTuple):
-    """What every agent is told, whatever it holds; as the store has it."""
+    """The common part of all replies, as stored."""
 
     pool_keys: Json
     availability: Json
     namespaces: Json = {"revision": 0, "names": [], "ids": {}}  # noqa: RUF012 - never changed
+    kinds: Json | None = None  # None: those that are built in alone
 
     def told(self, holds: Holds) -> Json:
         """The part of a reply, for an agent that holds these revisions."""
@@ -250,29 +254,33 @@ class ForAll(NamedTuple):
         )  # told by a hub that knew of none
         if holds.namespaces is not None and (holds.namespaces != revision or lacks_ids):
             told["namespaces"] = self.namespaces
+        kinds = self.kinds or kind_definitions.told()
+        if holds.kinds is not None and holds.kinds != kinds["revision"]:
+            told["kinds"] = kinds
         return told
 
     def is_news(self, before: "ForAll | None", holds: Holds) -> bool:
-        """Is there more to tell an agent that was told `before` last and holds these revisions?"""
+        """True if there is more for an agent that holds `before` and these revisions."""
         return self != before or self.told(holds).keys() != {"pool_keys"}
 
 
 FOR_ALL: Final = frozenset(
-    {"pool_keys", declared_rules.SETTING, consents.SETTING}
+    {"pool_keys", declared_rules.SETTING, consents.SETTING, kind_versions.SETTING}
 )  # the settings of which it is made
 
 
 def at_start(tx: Transaction) -> tuple[list[Desired], ForAll]:
-    """All desired works, and what every agent is told."""
+    """All desired works, and the common part of replies."""
     return works.all_desired(tx), for_all(tx)
 
 
 def for_all(tx: Transaction) -> ForAll:
-    """What every agent is told now."""
+    """The present common part of replies."""
     asked = consents.load(tx)
     ids = consents.ids_of(tx, asked.names)
     named = {"revision": asked.revision, "names": sorted(asked.names), "ids": ids}
-    return ForAll(pool_keys(tx), declared_rules.load(tx), named)
+    kinds = kind_definitions.told_with(kind_versions.to_tell(tx))
+    return ForAll(pool_keys(tx), declared_rules.load(tx), named, kinds)
 
 
 def pool_keys(tx: Transaction) -> Json:

@@ -1,4 +1,4 @@
-"""What a member's agent said that it may not say, or that can not be: an event, and a row of the audit.
+"""Faults in a member's reports, forbidden or impossible: an event, and a row of the audit.
 
 Whoever errs, or lies, does so again and again: each kind of fault is told once in ten minutes, whatever
 the number of requests.
@@ -42,7 +42,7 @@ def said_last(tx: Transaction, begun: str, ended: str) -> dict[str, str]:
 
 
 def is_noted(tx: Transaction, cluster: str, code: str) -> bool:
-    """Whether a fault of this code is written down lately: in the store, or by this transaction."""
+    """True if a fault of this code was recorded lately: in the store, or by this transaction."""
     told = events.list_events(
         tx, kind="MemberCluster", name=cluster, newest_first=True, limit=_LOOKED_AT
     )

@@ -28,13 +28,13 @@ _KEY: Final = "forgotten_jobs"
 _WRITTEN: Final = f"{settings.SECRETS}forgotten:"  # and the uid of the object: how it was written
 _NAME_CHARS: Final = 320  # of a namespace and a Job's name
 _LONGEST: Final = 256 << 10  # bytes of one
-# A member says everything it sees every ten minutes: what was not said twice is there no more.
+# A member reports everything it sees every ten minutes: an object missing twice no longer exists.
 _SHOWN: Final = dt.timedelta(seconds=2.5 * FULL_EVERY_S)
 _AGAIN: Final = dt.timedelta(seconds=FULL_EVERY_S / 2)
 
 
 class ForgottenJob(TypedDict):
-    """What a member said of one, and when it last did."""
+    """A member's report about one, and its time."""
 
     cluster: str
     uid: str
@@ -42,13 +42,13 @@ class ForgottenJob(TypedDict):
     there: str
     message: str
     seenAt: str
-    decided: NotRequired[str]  # REMOVE, once somebody has decided so
+    decided: NotRequired[str]  # REMOVE, once a person has decided so
     written: NotRequired[bool]  # its manifest is kept; False: too large; left out: not reported
     name: NotRequired[str]  # namespace/name in the member; left out: its manifest was not reported
     namespaceId: NotRequired[str]  # of the hub's namespace that its own was created for
 
 
-_OF_THE_HUB: Final = frozenset({"written", "namespaceId"})  # shown to nobody
+_OF_THE_HUB: Final = frozenset({"written", "namespaceId"})  # hidden from all
 REMOVE: Final = "Remove"
 # The setting that is touched where members should say again what they hold.
 ASKED: Final = "forgotten_asked"
@@ -81,7 +81,7 @@ def _manifest_state(row: ForgottenJob) -> ManifestState:
 
 
 def find(tx: Transaction, uid: str, cluster: str = "") -> ForgottenJob:
-    """The one that is meant. Raises Rejected: NotFound; InvalidState where several clusters hold it."""
+    """The named one. Raises Rejected: NotFound; InvalidState where several clusters hold it."""
     found = [
         row
         for row in _kept(tx).values()
@@ -93,13 +93,13 @@ def find(tx: Transaction, uid: str, cluster: str = "") -> ForgottenJob:
         raise Rejected(RejectCode.NOT_FOUND, text)
     if len({row["cluster"] for row in found}) > 1:
         names = ", ".join(sorted(row["cluster"] for row in found))
-        text = f"several members hold it: {names}. Say which one, and what becomes of the others first"
+        text = f"several members hold it: {names}. Name one, and decide about the others first"
         raise Rejected(RejectCode.INVALID_STATE, text, "cluster")
     return found[0]
 
 
 def remove(tx: Transaction, uid: str, cluster: str) -> None:
-    """Its member is to remove it, when it next says that it is there: it is asked to."""
+    """Its member must remove it: the hub orders that when the member reports it next."""
     kept = _kept(tx)
     for row in kept.values():
         if (row["uid"], row["cluster"]) == (uid, cluster):
@@ -124,14 +124,14 @@ def destroyed(tx: Transaction, cluster: str) -> None:
 
 
 def trim(tx: Transaction) -> None:
-    """Let go of those that no member says any more, and of how they were written."""
+    """Drop those that no member reports any more, and their manifests."""
     stored, kept = settings.get(tx, _KEY) or {}, _kept(tx)
     if len(kept) < len(stored):
         _keep(tx, kept)
 
 
 def to_remove(tx: Transaction, cluster: str) -> set[str]:
-    """Uids of the objects in a member that somebody has decided to remove."""
+    """Uids of the objects in a member that a person has decided to remove."""
     return {
         object_uid
         for object_uid, row in _kept(tx).items()
@@ -174,9 +174,9 @@ def note(tx: Transaction, cluster: str, entries: Sequence[Observed]) -> None:
 def _make_room(
     tx: Transaction, kept: dict[str, ForgottenJob], held: Counter[str], cluster: str
 ) -> bool:
-    """Let go of one of the member that holds the most, if that is more than this one; whether it is.
+    """Drop one of the member that holds the most, if that is more than this one; returns whether it did.
 
-    So no member hides what another holds, however many it speaks of.
+    So no member hides another one's, however many it reports.
     """
     most, count = held.most_common(1)[0]
     if count <= held[cluster] + 1:
@@ -210,7 +210,7 @@ def list_forgotten(tx: Transaction) -> list[Json]:
 
 
 def condition(tx: Transaction) -> Json | None:
-    """What an administrator is told in the overview; None where there are none."""
+    """The administrator's message in the overview; None if there are none."""
     by_cluster = counts(tx)
     if not by_cluster:
         return None
@@ -228,7 +228,7 @@ def of(tx: Transaction, cluster: str) -> list[Json]:
 
 
 def counts(tx: Transaction) -> dict[str, int]:
-    """How many each member holds, where it holds any."""
+    """The number in each member that holds any."""
     by_cluster: dict[str, int] = {}
     for row in _there(tx).values():
         by_cluster[row["cluster"]] = by_cluster.get(row["cluster"], 0) + 1
@@ -295,7 +295,7 @@ def _name_in(manifest: Json) -> str:
 
 
 def _is_level(known: ForgottenJob, told: ForgottenJob) -> bool:
-    """Whether nothing is new but the time, and that not by much."""
+    """True if only the time is new, and not by much."""
     same = {**told, **known, "seenAt": ""} == {**known, **told, "seenAt": ""}
     before, now = (dt.datetime.fromisoformat(each["seenAt"]) for each in (known, told))
     return same and now - before < _AGAIN

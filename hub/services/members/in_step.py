@@ -1,7 +1,7 @@
 """Keeps what a process remembers in step with the store, and knows how far it has come.
 
-Several hubs write to one store: what another one told an agent may not have come here yet. Whoever
-answers that agent waits for it first, so that no answer is older than what the agent holds.
+Several hubs write to one store: what another one told an agent may not have come here yet. Every answer to
+that agent waits for it first, so that no answer is older than the agent's state.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class InStep:
                 return
             while self.revision < revision:
                 if late.done():
-                    raise StoreUnavailable("this hub has not yet heard what another one has told")
+                    raise StoreUnavailable("this hub has not yet read the commits of another one")
                 await self._news(everything, late)
         finally:
             everything.close()

@@ -1,4 +1,4 @@
-"""What one observation means: record it, move the workload, take the work back, or refuse it.
+"""Judges one observation: record it, move the workload, withdraw the work, or reject it.
 
 It decides and writes nothing.
 
@@ -13,7 +13,7 @@ from typing import Final
 
 from hub.domain.quota import resize
 from hub.domain.workloads import refusals
-from hub.domain.workloads.demand import FOR_GOOD, NAME_CONFLICT, REFUSED
+from hub.domain.workloads.demand import FOR_GOOD, REFUSED
 from hub.domain.workloads.states import (
     ON_CLUSTER,
     QUEUED,
@@ -26,6 +26,7 @@ from hub.domain.workloads.states import (
 from hub.services.members.verdicts import retrying
 from hub.services.members.verdicts.judgement import RECORD, Judgement
 from hub.services.members.verdicts.plain_text import REASON_CHARS, plain
+from hub.services.members.verdicts.reasons import CLOSED, ELSEWHERE, HOPELESS, MAY_CHANGE, ROUTINE
 from hub.services.members.verdicts.retrying import failures, retry, retry_later
 from hub.services.members.verdicts.run_times import run_times
 from hub.services.works import restored
@@ -35,18 +36,8 @@ from hub.services.works.overlap import overlap_of
 from hub.services.works.retries import why_not
 from hub.store.records.workloads import CountedPods, JobProgress, MoveColumns
 from hub.store.records.works import StandingWork
-from shared.consent import CREATE_FORBIDDEN, NOT_ACCEPTED
 from shared.wire.agent_v1 import JobStatus, Observed
 
-# The member can not take this Job, or its own rules forbid it; another may.
-_CLOSED: Final = frozenset({NOT_ACCEPTED, CREATE_FORBIDDEN})  # reported in seconds, then filtered
-_ELSEWHERE: Final = _CLOSED | {NAME_CONFLICT, "KindNotServed", REFUSED}
-# The member's API server refused the manifest itself; no other would take it.
-_HOPELESS: Final = frozenset({"Invalid"})
-# Steps of an agent's work that are no reason to show anybody.
-_ROUTINE: Final = frozenset(
-    {"Creating", "Applying", "Observing", "Vanished", "EarlierWave", "Proving"}
-)
 # Nothing that is said of an epoch moves a job in these: it has ended, or waits, and what a lost cluster
 # still has of it was left behind there.
 _PAST: Final = TERMINAL | QUEUED | {State.RESERVED}
@@ -55,7 +46,7 @@ _NOT_RUNNING = frozenset({State.OFFERED, State.APPLIED, State.UNKNOWN})
 
 
 def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
-    """What `entry`, said by the agent of `cluster`, means for the work it is about."""
+    """The meaning of `entry`, reported by the agent of `cluster`, for its work."""
     refusal = _refuse(entry, work)
     if refusal is not None:
         return refusal
@@ -78,7 +69,7 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
         return RECORD
     if entry.phase == "Missing":
         return _missing(work, cluster)
-    if entry.phase == "Failed" and entry.reason in _ELSEWHERE | _HOPELESS:
+    if entry.phase == "Failed" and entry.reason in ELSEWHERE | HOPELESS:
         return _unwanted(entry, work, cluster, now)
     alive = _alive(entry, work, state, cluster, now)
     charged = work.charged_after(entry.job.succeeded) if entry.job is not None else None
@@ -86,16 +77,16 @@ def judge(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -
 
 
 def _behind(entry: Observed, work: StandingWork, cluster: str) -> Judgement:
-    """The member has a later epoch, and it is not known yet that the store lost it: say so."""
+    """The member has a later epoch, and the store is not yet known to have lost it: show this."""
     why = plain(f"{cluster}: {entry.message}")
     told: JobProgress = {**_same_counts(work), "reason": NEWER_EPOCH, "message": why}
     return Judgement(counts=told if told != _standing_counts(work) else None)
 
 
 def _is_of_copy(entry: Observed, work: StandingWork) -> bool:
-    """Whether an agent that was not told of the work yet speaks of another object than is known.
+    """True if an agent without the work reports another object than the known one.
 
-    Somebody may have copied the Job: once the agent knows the work, it says which one it means.
+    A person may have copied the Job: once the agent knows the work, it reports which one it means.
     """
     if entry.reason != "Orphan" or not entry.object_uid:
         return False
@@ -125,9 +116,9 @@ def _refuse(entry: Observed, work: StandingWork) -> Judgement | None:
 
 
 def _missing(work: StandingWork, cluster: str) -> Judgement:
-    """The Job was there and is not: somebody deleted it, or a store that went back does not know why."""
+    """The Job has disappeared: a person deleted it, or a rolled-back store does not know why."""
     if not work.options.doubtful:
-        return _deleted(cluster, record=True, action="Withdraw")
+        return _deleted(work, cluster, record=True, action="Withdraw")
     columns: MoveColumns = {
         "withdraw_to": WithdrawTo.HELD,
         "reason": restored.REASON,
@@ -136,8 +127,8 @@ def _missing(work: StandingWork, cluster: str) -> Judgement:
     return Judgement(transition=Transition.WITHDRAW, columns=columns, action="Withdraw")
 
 
-def _deleted(cluster: str, *, record: bool, action: str) -> Judgement:
-    text = f"the Job was deleted in {cluster}, not by Roadstead"
+def _deleted(work: StandingWork, cluster: str, *, record: bool, action: str) -> Judgement:
+    text = f"the {work.kind} was deleted in {cluster}, not by Roadstead"
     columns: MoveColumns = {"reason": "DeletedInMember", "message": text}
     return Judgement(record=record, transition=Transition.FAIL, columns=columns, action=action)
 
@@ -211,11 +202,11 @@ def _gone_unasked(
         return replace(retry(job, work, cluster, now), action="Withdraw")
     if work.options.doubtful:
         return _missing(work, cluster)
-    return _deleted(cluster, record=False, action="Remove")
+    return _deleted(work, cluster, record=False, action="Remove")
 
 
 def _never_started(entry: Observed, work: StandingWork) -> bool:
-    """Whether an epoch that is gone is no attempt: its agent has the proof, and nothing speaks against it.
+    """True if an epoch that is gone is no attempt: its agent has the proof, and nothing contradicts it.
 
     Of one that was seen in the member, the Job's last status says that it waits there without pods.
     """
@@ -259,7 +250,7 @@ def _ended(
             transition=Transition.SUCCEED, columns=columns, action="Withdraw" if going else "Keep"
         )
     columns["reason"] = plain(job.reason, REASON_CHARS) or "Failed"
-    # If it is allowed, somebody wishes otherwise.
+    # If it is allowed, and another end was requested.
     why = "" if allowed else why_not(job, work.attempt(), work.annotations())
     said = "; ".join(filter(None, (job.message, why)))
     columns["message"] = plain(f"{cluster}: {said}" if said else "")
@@ -268,7 +259,7 @@ def _ended(
     )
 
 
-# What a job that is being taken back was to become, in words.
+# The requested end of a job that is being withdrawn, in words.
 _WISHES: Final = {
     WithdrawTo.CANCELLED: "cancelled",
     WithdrawTo.DELETED: "deleted",
@@ -286,10 +277,10 @@ def _first(work: StandingWork, cluster: str) -> str:
 
 def _unwanted(entry: Observed, work: StandingWork, cluster: str, now: dt.datetime) -> Judgement:
     """A Job that its member can not take: take it back first, so that it can not be created there later."""
-    hopeless = entry.reason in _HOPELESS
-    if entry.reason in _CLOSED:
+    hopeless = entry.reason in HOPELESS
+    if entry.reason in CLOSED:
         avoided = refusals.refused(work.set_aside(), cluster, now)
-    elif entry.reason == NAME_CONFLICT:
+    elif entry.reason in MAY_CHANGE:
         avoided = refusals.refused(work.set_aside(), cluster, now, longest=SET_ASIDE)
     else:
         avoided = set_aside(work.set_aside(), cluster, now, SET_ASIDE)
@@ -346,7 +337,7 @@ def _why_held(entry: Observed, work: StandingWork, cluster: str) -> tuple[str, s
     if entry.reason == "ChangeRefused":
         return entry.reason, plain(f"{cluster} keeps it as it was: {entry.message}")
     if job is None or entry.phase != "Applied":
-        if entry.reason in _ROUTINE or not entry.reason:
+        if entry.reason in ROUTINE or not entry.reason:
             return "", ""
         return plain(entry.reason, REASON_CHARS), plain(f"{cluster}: {entry.message}")
     if job.held_by:

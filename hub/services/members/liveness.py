@@ -1,7 +1,7 @@
-"""What follows from silence and from waiting: unreachable clusters, and jobs whose pods never start.
+"""Effects of silence and of waiting: unreachable clusters, and jobs whose pods never start.
 
 A silent cluster loses nothing: its jobs are Unknown, their quota stays charged, and they come back by
-observation (docs/explain/exactly-once.md). A job that its cluster could not start in time is taken back.
+observation (docs/explain/exactly-once.md). A job that its cluster could not start in time is withdrawn.
 """
 
 import datetime as dt
@@ -36,6 +36,26 @@ _ON_MEMBER: Final = (State.OFFERED, State.APPLIED, State.RUNNING)
 _NOT_STARTED: Final = (State.OFFERED, State.APPLIED)
 
 
+class Heartbeats:
+    """When each agent was last heard, in memory; written down by the heartbeat loop."""
+
+    def __init__(self) -> None:
+        self._heard: dict[str, dt.datetime] = {}
+
+    def hear(self, cluster: str, now: dt.datetime) -> None:
+        """An agent spoke."""
+        self._heard[cluster] = now
+
+    def take(self) -> dict[str, dt.datetime]:
+        """The part that is not stored yet."""
+        heard, self._heard = self._heard, {}
+        return heard
+
+    def put_back(self, heard: Mapping[str, dt.datetime]) -> None:
+        """It could not be written down; what was heard since is newer."""
+        self._heard = {**heard, **self._heard}
+
+
 def note_heartbeats(tx: Transaction, heard: Mapping[str, dt.datetime]) -> None:
     """Write down when agents were last heard."""
     clusters.beat(tx, heard)
@@ -65,12 +85,12 @@ def tell_silence(
     tx.require_term(term)
     for name, at in sorted(silent.items()):
         since = "never" if at is None else stamp(at.replace(microsecond=0))
-        text = f"its agent has not been heard since {since}: nothing new goes there"
+        text = f"its agent has been silent since {since}: it gets no new work"
         if member := clusters.get(tx, name):
             clusters.say(tx, member, SILENT, text, warning=True)
     for name in sorted(heard):
         if member := clusters.get(tx, name):
-            clusters.say(tx, member, HEARD, "its agent is heard again")
+            clusters.say(tx, member, HEARD, "its agent reports again")
 
 
 def lose_jobs(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: int) -> int:
@@ -96,10 +116,10 @@ def lose_jobs(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: i
 
 
 def find_again(tx: Transaction, heard: Collection[str], term: int) -> int:
-    """Unknown jobs of clusters that are heard again are what was last seen of them; how many.
+    """Unknown jobs of clusters that report again return to their last observed state; returns their number.
 
     An agent tells what changed: of a job that went on as it was nothing new comes until the next full
-    set. What it said before the silence still stands, else it would say otherwise.
+    set. Its report before the silence still holds, else it would report otherwise.
     """
     rows = on_members.last_observed(tx, heard, [State.UNKNOWN])
     if not rows:
@@ -110,13 +130,13 @@ def find_again(tx: Transaction, heard: Collection[str], term: int) -> int:
 
 
 def free_unoffered(tx: Transaction, silent: Mapping[str, dt.datetime | None], term: int) -> int:
-    """Jobs that a silent cluster was not told of go back to their queues; how many.
+    """Requeue jobs that a silent cluster was not offered; returns their number.
 
     No agent can have started them: they were never offered (docs/explain/exactly-once.md, rule 3).
     """
     tx.require_term(term)
     uids = [row.uid for row in on_members.jobs_on(tx, silent, [State.PLACED])]
-    words = "its cluster fell silent before it was told"
+    words = "its cluster fell silent before the offer"
     return len(evict(tx, uids, UNREACHABLE, words))
 
 
@@ -133,8 +153,7 @@ def take_back_stuck(
 
     Those that their member suspended `timeout` ago after they ran go as well.
 
-    Jobs whose cluster had to add nodes first are others (`awaiting_nodes`): they have a timeout of
-    their own.
+    Jobs whose cluster had to add nodes first have their own timeout (`awaiting_nodes`).
     The member's own words are the reason. A pod that is held on its node by its image or its
     configuration would be held anywhere: such a job fails. Jobs on `unreachable` clusters wait, and so do
     those on Unhealthy ones: their time begins when the cluster is healthy again (`last_down`: until when it
@@ -168,7 +187,7 @@ def _set_aside(tx: Transaction, row: LingeringJob) -> WorkloadColumns:
 
 def _since(row: JobOnCluster, heard: dt.datetime | None) -> str:
     when = f"since {stamp(heard.replace(microsecond=0))}" if heard else "since the hub started"
-    text = f"{row.cluster} has not been heard {when}: the job waits, its quota stays charged"
+    text = f"{row.cluster} has been silent {when}: the job waits, its quota stays charged"
     if not cluster_loss.policy_of(row.annotations).text:
         return text
     return plain(f"{text}; {cluster_loss.words(row.annotations, row.cluster, heard)}")

@@ -13,13 +13,15 @@ import orjson
 
 from hub.domain.workloads.states import State, Transition
 from hub.services.consent.refusals import store_capacity
+from hub.services.leftovers import left_objects
 from hub.services.members import deadlines, forgotten
 from hub.services.members.faults import note_fault
 from hub.services.members.judge import judge
 from hub.services.members.report_order import ReportOrder, ReportPlace, last_words
+from hub.services.members.terms import BLIND, TOO_OLD, is_blind
 from hub.services.members.verdicts.api_server import down_view
 from hub.services.members.verdicts.judgement import Judgement
-from hub.services.members.verdicts.plain_text import REASON_CHARS, plain
+from hub.services.members.verdicts.plain_text import REASON_CHARS, bounded_drift, plain
 from hub.services.works import accounted, counters, restored
 from hub.services.works.later_epochs import NEWER_EPOCH, at_epoch, go_on_in, later_epoch
 from hub.services.works.retries import RETRYING
@@ -38,15 +40,15 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.failpoints import failpoint
-from shared.wire.agent_v1 import ApiServerDown, Drift, Observed, Order, Refused
+from shared.wire.agent_v1 import ApiServerDown, Observed, Order, Refused
 from shared.wire.namespaces import NAMESPACE_STAYS
+from shared.wire.versions import NEWEST
 
 MOST_STATUS_BYTES: Final = 32 * 1024
 NOT_YOURS = "NotYours"
 DOUBLE_RUN: Final = "DoubleRun"
 MOST_DRIFTS = 100  # of one object, as in KubeFleet's status
 SUBJECT_CHARS: Final = 253  # of an event
-PATH_CHARS, VALUE_CHARS, INSTANT_CHARS = 1024, 1024, 40
 _ENDS = frozenset({Transition.SUCCEED, Transition.FAIL, Transition.CONCLUDE})
 _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "failed", "start_time",
                "completion_time", "completed_indexes", "failed_indexes", "running_since", "result",
@@ -55,7 +57,7 @@ _JOB_FIELDS = ("suspended", "active", "ready", "terminating", "succeeded", "fail
 
 @dataclass(frozen=True, slots=True)
 class ObservedReport:
-    """What one request said."""
+    """The content of one request."""
 
     cluster: str
     entries: Sequence[Observed] = ()
@@ -63,20 +65,21 @@ class ObservedReport:
     api_server: ApiServerDown | None = None  # given with a capacity: it does not answer
     incarnation: str = ""  # of the hub; "": nothing is said of what is not desired
     may_order: bool = True  # what is not desired and of this incarnation is removed
-    session: str = ""  # that said it; "": the hub itself, judging anew what was said before
+    session: str = ""  # the reporting agent; "": the hub itself, judging an earlier report again
     seq: int = 0  # its request
+    protocol: int = NEWEST  # that its agent speaks
 
 
 @dataclass(frozen=True, slots=True)
 class ReportOutcome:
-    """What of a report was not taken, and why; and what the member is to remove or leave alone."""
+    """Refused parts of a report, and why; and the objects that the member must remove or leave alone."""
 
     refused: list[Refused] = field(default_factory=list)
     orders: list[Order] = field(default_factory=list)
 
 
 class _Said(NamedTuple):
-    """What is to be said of a work."""
+    """The message about a work."""
 
     work: StandingWork
     reason: str
@@ -87,7 +90,7 @@ class _Said(NamedTuple):
 
 @dataclass(slots=True)
 class _Writes:
-    """What a transaction will write, gathered over all reports."""
+    """The writes of a transaction, gathered over all reports."""
 
     observed: list[ObservedWork] = field(default_factory=list)
     counts: list[CountsRow] = field(default_factory=list)
@@ -160,7 +163,7 @@ def _tell(tx: Transaction, writes: _Writes) -> None:
 
 def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOutcome:
     newest, refused = last_words(report.entries)
-    standing = works.standing(tx, report.cluster, list(newest))
+    standing = restored.in_doubt(tx, works.standing(tx, report.cluster, list(newest)), newest)
     strays = [entry for entry in newest.values() if _is_stray(entry, standing, report)]
     left = [stray for stray in strays if _is_of_before(stray, report)]
     earlier = [entry for entry in newest.values() if _is_earlier(entry, standing, report)]
@@ -171,11 +174,15 @@ def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOut
         restored.hold_found(tx, report.cluster, [each.uid for each in left])
     orders = [_order(entry, report, decided) for entry in strays]
     refused += _strangers(tx, report, newest, standing)
+    left_objects.note(tx, report.cluster, (newest[uid] for uid in newest if uid not in standing))
     no_works = {stray.uid for stray in strays}
     for uid, work in standing.items():
         if uid in no_works:
             continue
         entry = newest[uid]
+        if is_blind(report.protocol, work):
+            refused.append(Refused(uid=uid, code=TOO_OLD, detail=BLIND))
+            continue
         if later := later_epoch(entry, work, tx.now):
             go_on_in(tx, report.cluster, work, later)
             entry, work = at_epoch(entry, work, later)  # noqa: PLW2901 - both are read anew
@@ -188,9 +195,9 @@ def _take(tx: Transaction, report: ObservedReport, writes: _Writes) -> ReportOut
 
 
 def _is_stray(entry: Observed, standing: dict[str, StandingWork], report: ObservedReport) -> bool:
-    """Whether this is a Job in the member that its cluster should not hold.
+    """True if this is a Job in the member that its cluster should not hold.
 
-    One of before where the job is only placed is: its cluster was not told of it.
+    A report from before, if the job is only placed: its cluster has no offer of it.
     """
     if entry.job is None or not entry.object_uid:
         return False
@@ -202,7 +209,7 @@ def _is_stray(entry: Observed, standing: dict[str, StandingWork], report: Observ
 
 
 def _is_of_before(entry: Observed, report: ObservedReport) -> bool:
-    """Whether another incarnation of this hub gave it: the present store may have forgotten it."""
+    """True if another incarnation of this hub gave it: the present store may have forgotten it."""
     return bool(report.incarnation) and entry.incarnation not in ("", report.incarnation)
 
 
@@ -219,9 +226,9 @@ def _is_earlier(
 
 
 def _order(entry: Observed, report: ObservedReport, decided: Collection[str]) -> Order | None:
-    """What becomes of a stray Job: removed, so that its name comes free, or left to an operator.
+    """The decision about a stray Job: removed, so that its name comes free, or left to an operator.
 
-    It is of no use to anybody: its epoch was closed, or it was never started. One that another
+    It is useless: its epoch was closed, or it was never started. One that another
     incarnation of this hub gave may be what the present store has forgotten, unless it is decided.
     """
     if not report.incarnation or not report.may_order:
@@ -257,7 +264,7 @@ def _strangers(
     theirs = [known[each.uid] for each in refused if each.code == NOT_YOURS]
     if foreign := [job for job in theirs if job.cluster]:
         name = f"{foreign[0].namespace}/{foreign[0].name}"
-        text = f"its agent spoke of {len(foreign)} jobs of other clusters: "
+        text = f"its agent reported {len(foreign)} jobs of other clusters: "
         text += f"{name} is one, which is on {foreign[0].cluster}"
         note_fault(tx, report.cluster, NOT_YOURS, text)
     return refused
@@ -282,7 +289,7 @@ def _gather(
 
 
 def _gather_changes(cluster: str, work: StandingWork, verdict: Judgement, writes: _Writes) -> None:
-    """What becomes of the workload."""
+    """The consequence for the workload."""
     if verdict.transition:
         move = move_of(work.uid, work.epoch, verdict.columns)
         writes.moves.setdefault(verdict.transition, []).append(move)
@@ -336,7 +343,7 @@ def judge_again(tx: Transaction, rows: Iterable[LastObserved]) -> None:
 
 
 def as_observed(last: LastObserved) -> Observed:
-    """The entry that a work keeps, as if it were said again."""
+    """The stored entry of a work, as if it were reported again."""
     return Observed.model_validate(
         {
             **last.observed,
@@ -354,26 +361,16 @@ def as_observed(last: LastObserved) -> Observed:
 
 
 def _status(entry: Observed) -> Json:
-    """The object's own status, where it is told and not larger than agents make it."""
+    """The object's own status, if reported and not larger than agents make it."""
     if entry.status is None or len(orjson.dumps(entry.status)) > MOST_STATUS_BYTES:
         return {}
     return {"status": entry.status}
 
 
-def _bounded(told: Drift) -> Json:
-    """One field that differs, no longer than a hub keeps; agents cut values off themselves."""
-    given = told.model_dump()
-    for name, limit in (("path", PATH_CHARS), ("hub", VALUE_CHARS), ("member", VALUE_CHARS)):
-        if given[name] is not None and len(given[name]) > limit:
-            given[name] = f"{given[name][: limit - 1]}…"
-    given["first_seen"] = told.first_seen[:INSTANT_CHARS]
-    return given
-
-
 def _row(
     cluster: str, entry: Observed, work: StandingWork, *, overlap: bool = False
 ) -> ObservedWork:
-    """The observed columns of a row. `overlap`: it ran beside a later epoch, as is told now."""
+    """The observed columns of a row. `overlap`: it ran beside a later epoch, by this report."""
     job = entry.job
     return {
         "cluster": cluster,
@@ -388,7 +385,7 @@ def _row(
             **({} if entry.created is None else {"created": entry.created}),
             **({"overlap": True} if overlap or work.overlapped() else {}),
         },
-        "drift": [_bounded(each) for each in entry.drift[:MOST_DRIFTS]] or None,
+        "drift": [bounded_drift(each) for each in entry.drift[:MOST_DRIFTS]] or None,
         "reason": plain(entry.reason, REASON_CHARS),
         "message": plain(entry.message),
         "available": entry.available,

@@ -1,4 +1,4 @@
-"""Which of an agent's reports counts, judged in the transaction that stores it.
+"""Orders an agent's reports: decides which counts, in the transaction that stores it.
 
 Several hubs may answer one agent, each with its own memory of the session. The cluster's row decides:
 whose session speaks, and how far that has come.
@@ -16,13 +16,13 @@ from shared.wire.agent_v1 import Observed, Refused
 
 
 def superseded() -> Rejected:
-    """What an agent is told whose session is not the one that speaks for its cluster."""
-    text = "another agent speaks for this cluster now"
+    """The reply to an agent whose session is not the live one of its cluster."""
+    text = "another agent's session is live for this cluster now"
     return Rejected(RejectCode.SESSION_SUPERSEDED, text)
 
 
 def has_left() -> Rejected:
-    """What an agent is told whose cluster has left since its request was let in."""
+    """The reply to an agent whose cluster has left since the hub accepted its request."""
     return Rejected(RejectCode.REVOKED, REVOKED)
 
 
@@ -41,7 +41,7 @@ class ReportOrder:
         self.newest: dict[str, int] = {}
 
     def place(self, cluster: str, session: str, seq: int) -> ReportPlace | Rejected:
-        """Where a report stands. Refused, as one that is over: Revoked, SessionSuperseded, StaleSequence."""
+        """The position of a report. Rejections: Revoked, SessionSuperseded, StaleSequence."""
         if not session:
             return ReportPlace.NEW
         speaking = self._speaking.get(cluster)
@@ -67,10 +67,10 @@ def last_words(entries: Sequence[Observed]) -> tuple[dict[str, Observed], list[R
         held = newest.get(entry.uid)
         same = held is not None and held.epoch == entry.epoch
         if held is not None and same and len({_result(held), _result(entry), None}) > 2:
-            text = "it is said both to have succeeded and to have failed: the first word counts"
+            text = "the report says both succeeded and failed: the first counts"
             refused.append(Refused(uid=entry.uid, code="ContradictoryStatus", detail=text))
         elif held is not None and same and _contradict(held, entry):
-            text = "it is said both to be gone and to be there: it counts as there"
+            text = "the report says both gone and present: it counts as present"
             refused.append(Refused(uid=entry.uid, code="Contradiction", detail=text))
             newest[entry.uid] = held if entry.phase == "Gone" else entry
         else:

@@ -7,10 +7,11 @@ ordered by `seq`, and what the agent said it sees is summed up in a digest: a lo
 
 import asyncio
 import datetime as dt
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from hub.services.leftovers import left_objects
 from hub.services.members import report_order
 from hub.services.members.desired import ForAll
 from hub.services.members.speaking import SpeakingSessions
@@ -24,7 +25,7 @@ from shared.reject_codes import RejectCode
 from shared.session_ids import began_at, mark_of
 from shared.wire.agent_v1 import Observed, ObservedSet, SyncRequest
 from shared.wire.set_digest import SetDigest
-from shared.wire.versions import OLDEST
+from shared.wire.versions import OBJECT_UIDS, OLDEST
 
 SYNCS_PER_S: Final = 5.0
 BURST: Final = 20.0
@@ -160,21 +161,21 @@ class Session:
         """The ids that are over once `session` speaks.
 
         `follows`: the live session as the agent was told of it; None: an agent that does not know the
-        question. Raises Rejected SessionSuperseded for one that had its time; Unconfirmed if `follows` is
-        not the live session. One of an agent of before that began before the live one is superseded too: what
-        it sent then has only just come.
+        question. Raises Rejected SessionSuperseded for one that had its time; Unconfirmed if another session
+        than `follows` is live (a restored store may know none). One of an agent of before that began before
+        the live one is superseded too: what it sent then has only just come.
         """
         if session in self.retired:
             raise Rejected(
                 RejectCode.SESSION_SUPERSEDED, "this session was superseded and is over"
             )
         if follows is not None:
-            if follows != mark_of(self.id):
+            if self.id and follows != mark_of(self.id):
                 raise Unconfirmed(mark_of(self.id))
             return self._with_this()
         began = began_at(session)
         if began is not None and self.began is not None and began < self.began:
-            text = "a session that began after this one speaks for this cluster"
+            text = "a later session is live for this cluster"
             raise Rejected(RejectCode.SESSION_SUPERSEDED, text)
         return self._with_this()
 
@@ -215,7 +216,7 @@ class Session:
         self.end_turn()
 
     def end_turn(self) -> None:
-        """End the hanging request, whoever sent it."""
+        """End the hanging request, whichever client sent it."""
         self._turn.set()
         self._turn = asyncio.Event()
 
@@ -249,6 +250,8 @@ def open_session(
     standing = load(tx, cluster)
     if standing.id != session:
         before = standing.retired_by(session, follows)
+        if int((agent or {}).get("protocol") or OLDEST) < OBJECT_UIDS:
+            left_objects.take_back(tx, cluster)
         clusters.change(
             tx,
             cluster,
@@ -264,7 +267,7 @@ def open_session(
 
 
 def _began(session: str, heard_at: dt.datetime | None) -> dt.datetime | None:
-    """When a session began: no later than it was heard, however far ahead its agent's clock is."""
+    """The beginning of a session: no later than its first request, however far ahead its agent's clock is."""
     began = began_at(session)
     return began if began is None or heard_at is None else min(began, heard_at)
 
@@ -290,7 +293,7 @@ class LiveSessions:
         """The live session of a cluster. Raises Rejected: NotFound, ClusterIdentityChanged, Slow."""
         session = self._live.get(cluster) or await self._load(cluster)
         session.spend(self._clock.monotonic())
-        if cluster_uid != session.cluster_uid:  # perhaps forgotten and joined anew
+        if cluster_uid != session.cluster_uid:  # perhaps forgotten and joined again
             session = await self._load(cluster, anew=True)
         if cluster_uid != session.cluster_uid:
             text = f"{cluster} joined as another cluster than this one (kube-system uid differs)"
@@ -360,13 +363,13 @@ class LiveSessions:
                 del self._live[name]
 
     def ask_again(self) -> None:
-        """Have every agent say anew all that it sees."""
+        """Make every agent report everything again."""
         for session in self:
             session.observed.complete = False
             session.end_turn()
 
     def _is_beginning(self, cluster: str) -> bool:
-        """Whether a session of this cluster is being written down."""
+        """True if a session of this cluster is being stored."""
         return cluster in self._begins and self._begins[cluster].locked()
 
     async def _load(self, cluster: str, *, anew: bool = False) -> Session:
@@ -377,23 +380,3 @@ class LiveSessions:
             known.end()
             self._live[cluster] = loaded
         return self._live.setdefault(cluster, loaded)
-
-
-class Heartbeats:
-    """When each agent was last heard, in memory; written down by the heartbeat loop."""
-
-    def __init__(self) -> None:
-        self._heard: dict[str, dt.datetime] = {}
-
-    def hear(self, cluster: str, now: dt.datetime) -> None:
-        """An agent spoke."""
-        self._heard[cluster] = now
-
-    def take(self) -> dict[str, dt.datetime]:
-        """What is not written down yet."""
-        heard, self._heard = self._heard, {}
-        return heard
-
-    def put_back(self, heard: Mapping[str, dt.datetime]) -> None:
-        """It could not be written down; what was heard since is newer."""
-        self._heard = {**heard, **self._heard}

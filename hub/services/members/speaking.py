@@ -1,4 +1,4 @@
-"""Whose session speaks, as the store has it now: asked once for all who ask at the same time.
+"""Authenticates the sessions of agents by the store: one query for all concurrent requests.
 
 A hub that shares its store may not have heard yet that an agent has been superseded elsewhere. Whatever
 it answers prolongs that agent's lease, counted from when the request was sent; so it looks into the store

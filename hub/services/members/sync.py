@@ -16,10 +16,10 @@ from hub.services.context.timeline import StoreTimeline
 from hub.services.members import desired as desired_sets, forgotten, sessions
 from hub.services.members.desired import ClusterSet, Delta, DesiredSets
 from hub.services.members.in_step import InStep
-from hub.services.members.liveness import joined_clusters
+from hub.services.members.liveness import Heartbeats, joined_clusters
 from hub.services.members.observe import ObservedReport, ReportOutcome, take_reports
 from hub.services.members.roll_call import RollCall, is_fresh
-from hub.services.members.sessions import Heartbeats, Session
+from hub.services.members.sessions import Session
 from hub.services.members.terms import AgentTerms
 from hub.services.works import accounted, declared_rules, offer, reply_pages
 from hub.services.works.offer import Ask
@@ -34,6 +34,7 @@ from shared import retry
 from shared.clock import Clock
 from shared.errors import Rejected
 from shared.failpoints import failpoint
+from shared.loop import log_failure
 from shared.wire import versions
 from shared.wire.agent_v1 import (
     MAX_WORKS_PER_REPLY,
@@ -76,7 +77,7 @@ class AgentSync:
         self._for_all = desired_sets.ForAll({"revision": 0, "keys": []}, declared_rules.NONE)
         self._ready = asyncio.Event()
         self._closing = closing or asyncio.Event()
-        # An agent without news is heard three times before its cluster is suspect.
+        # An agent without news reports three times before its cluster is suspect.
         self._hold_s = suspect_after_s / 3
         self.heartbeats = Heartbeats()
         self._in_step = InStep(db, clock)
@@ -112,6 +113,7 @@ class AgentSync:
         for part in works.chunks(rows):
             self._sets.load(part)
             await self._clock.sleep(0)  # others go on in between
+        await asyncio.to_thread(desired_sets.warm)
         self._roll_call.begin(await self._db.write(_call_roll), self._clock.monotonic())
         self._ready.set()
 
@@ -232,7 +234,7 @@ class AgentSync:
         if not said.entries and capacity is None:
             return ReportOutcome()
         down = None if told is None else told.api_server
-        by = session.id, request.seq
+        by = session.id, request.seq, session.protocol
         report = ObservedReport(
             cluster, said.entries, capacity, down, self.incarnation, self._may_order(), *by
         )
@@ -250,13 +252,13 @@ class AgentSync:
         """A set is complete: after a restore, what is not in it is proven not to be there."""
         reported = session.observed.present
         if session.observed.is_whole and self._accounts.is_news(
-            cluster, session.cluster_uid, session.id, reported
+            cluster, session.cluster_uid, session.id, reported, session.protocol
         ):
             by = session.id, request.seq, frozenset(reported), request.incarnation_seen
             await self._db.write(lambda tx: accounted.settle(tx, cluster, *by))
 
     def _is_stopped(self) -> bool:
-        """Whether nothing is given out or ordered away: the store went back, or that is not known yet."""
+        """True if nothing is offered or ordered away: the store rolled back, or that is not known yet."""
         at = self._clock.monotonic()
         return bool(self._timeline and self._timeline.stopped) or not self._roll_call.is_over(at)
 
@@ -303,7 +305,7 @@ class AgentSync:
     async def _page(
         self, cluster: str, desired: ClusterSet, session: Session, request: SyncRequest
     ) -> ReplyPage:
-        """What of the desired set this reply carries; works are marked offered before it leaves."""
+        """The part of the desired set in this reply; works are marked offered before it leaves."""
         ready: dict[str, Composed] = {}
         if self._is_stopped():  # what the agent holds is neither confirmed nor taken away
             return ReplyPage(number=request.desired.revision, digest=request.desired.digest)
@@ -392,4 +394,4 @@ def _is_fault(error: BaseException) -> bool:
 
 
 def _tell(times: int, fault: BaseException, _wait_s: float) -> None:
-    _log.warning("turn failed", loop="agent-sync", times=times, fault=f"{fault!r}"[:500])
+    log_failure("agent-sync", times, fault)

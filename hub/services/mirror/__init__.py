@@ -1,1 +1,1 @@
-"""What the bridge to the hub cluster asks and tells."""
+"""Queries and commands of the bridge to the hub cluster."""

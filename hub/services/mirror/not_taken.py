@@ -1,4 +1,5 @@
-"""What the hub cluster has and the hub refused: placements that select it say so. In memory, of one process.
+"""Objects of the hub cluster that the hub rejected: placements that select them report it. In the memory of
+one process.
 
 The bridge puts and drops, the controller of placements reads. After a restart placements begin with what
 their statuses say (`recall`), until the bridge has looked at each object again.
@@ -65,7 +66,7 @@ class NotTaken:
                 self._held.setdefault(identity, said)
 
     def take_changed(self) -> set[NotTakenObject]:
-        """Those that came, changed or went since it was asked last."""
+        """Those that came, changed or went since the last call."""
         changed, self._changed = self._changed, set()
         return changed
 

@@ -1,4 +1,4 @@
-"""What the bridge asks and tells the store: everything whose origin is the hub cluster.
+"""The bridge's queries and commands to the store: everything whose origin is the hub cluster.
 
 The bridge knows Kubernetes and no SQL; here is its half of the intake, of deletion, and the facts from
 which statuses are made.
@@ -18,6 +18,7 @@ from hub.services.jobs.bare import KIND
 from hub.services.objects import delete
 from hub.services.objects.apply import Applied, apply_documents
 from hub.services.queues import terminating, usage
+from hub.services.reading import member_status
 from hub.services.reading.draft import Draft
 from hub.services.works import cluster_loss
 from hub.services.works.withdraw import withdraw_jobs
@@ -29,6 +30,7 @@ from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
+from shared.kinds.dispatched import GROUPED
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 T = TypeVar("T")
@@ -42,6 +44,7 @@ class JobFacts:
     row: Workload
     observed: Json | None  # agent_v1.JobStatus as JSON
     beside: str = ""  # what ran besides its present epoch, in words
+    status: Json | None = None  # of another kind: its own, as its member says it
 
 
 def led(tx: Transaction, term: int, fn: Callable[..., T], *args: Any) -> T:
@@ -65,7 +68,7 @@ def uids_of_kind(tx: Transaction, group: str, kind: str) -> dict[str, tuple[str,
     if (group, kind) == ("batch", "Job"):
         return on_members.live_of(tx, Origin.HUB_CLUSTER, kind)
     bare = {}
-    if (group, kind) == (KUEUE, KIND):
+    if (group, kind) == (KUEUE, KIND) or (group, kind) in GROUPED:
         bare = on_members.live_of(tx, Origin.HUB_CLUSTER, kind)
     return bare | {
         row.uid: (row.namespace, row.name)
@@ -162,8 +165,15 @@ def job_facts(tx: Transaction, uids: Iterable[str]) -> dict[str, JobFacts]:
         (work.uid, work.cluster, work.epoch): (work.observed or {}).get("job") for work in held
     }
     beside = cluster_loss.beside(rows, held)
+    own = {
+        work.uid: status
+        for work in held
+        if work.uid in rows and (status := member_status.of(rows[work.uid], work))
+    }
     return {
-        uid: JobFacts(row, said.get((uid, row.cluster, row.epoch)), beside.get(uid, ""))
+        uid: JobFacts(
+            row, said.get((uid, row.cluster, row.epoch)), beside.get(uid, ""), own.get(uid)
+        )
         for uid, row in rows.items()
     }
 
@@ -195,7 +205,7 @@ def events_after(tx: Transaction, last: int, limit: int = 500) -> list[StoredEve
 
 
 def last_event(tx: Transaction) -> int:
-    """The number of the newest event; 0 if there is none."""
+    """The number of the newest event; 0 if there are no events."""
     newest = events.list_events(tx, limit=1, newest_first=True)
     return newest[0].id if newest else 0
 

@@ -1,4 +1,4 @@
-"""What records of placements are made of, for some placements at a time: one question for each table."""
+"""Data for records of placements, for some placements at a time: one query for each table."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What came by REST, as the bridge shows it on the hub cluster: its rows, and what is said of them."""
+"""REST's objects for the bridge to mirror on the hub cluster: rows, and their events."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence

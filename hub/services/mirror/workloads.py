@@ -1,4 +1,4 @@
-"""What the bridge asks and tells of Workload objects: the facts they show, and what others write there.
+"""The bridge's queries and commands for Workload objects: the shown facts, and others' changes.
 
 An outside controller answers a check by writing the status of the object, a person holds or releases
 a job by `spec.active`: both end in the services that REST calls.
@@ -27,7 +27,7 @@ class WorkloadFacts:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What somebody wrote into one Workload object. None: nothing of the kind."""
+    """A user's edit of one Workload object. None: nothing of the kind."""
 
     uid: str
     checks: Sequence[JsonView] = ()

@@ -16,14 +16,18 @@ from hub.services.context.settings import Intake
 from hub.services.jobs import bare_intake, held, unsuspendable
 from hub.services.jobs.accept import missing_classes, occupied, say_missing_class, submit_jobs
 from hub.services.jobs.bare import kind_of
+from hub.services.jobs.cron import intake as cron_intake
 from hub.services.jobs.priorities import Priorities
 from hub.services.jobs.revise import revise_job
+from hub.services.kinds import kind_versions
+from hub.services.kinds.definitions import is_definition
 from hub.services.objects import effects, evictions, override_targets
 from hub.services.objects.hand_over import is_handed_over, refuse_meanwhile
 from hub.services.questions import jobs
 from hub.services.queues import cohort_rules, queue_edits, unqueued
 from hub.services.queues.defaults import ensure_namespaces, row_of
 from hub.services.queues.refresh import concerns_queues, refresh_queues
+from hub.services.reading import twins
 from hub.services.reading.draft import Draft
 from hub.services.reading.pod_security import Gatekeeper
 from hub.services.works.withdraw import withdraw_jobs
@@ -46,7 +50,7 @@ _OVERRIDES: Final = frozenset(placements.OVERRIDES)
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of one document. `draft` is None where it could not be read; `warnings` are what
+    """The result of one document. `draft` is None if it could not be read; `warnings` are what
     it asks in vain as things stand. `declares`: something else than before, labels and annotations aside.
     """
 
@@ -71,7 +75,7 @@ def apply_documents(
     fresh: list[tuple[int, Draft]] = []
     names: set[tuple[str, str, str]] = set()  # of those in `fresh`
     parents = cohort_rules.Parents(tx)
-    queues_changed = False
+    queues_changed = kinds_changed = False
     for index, document in enumerate(documents):
         given = _over_held(tx, document)
         if isinstance(given, Rejected):
@@ -94,11 +98,26 @@ def apply_documents(
             done = results[index]
             changed = done.declares and done.result in {CREATED, CONFIGURED}
             queues_changed |= changed and concerns_queues(given.parsed.kind)
+            kinds_changed |= changed and is_definition(given.parsed.group, given.parsed.kind)
     _submit(tx, fresh, intake, results)
     if queues_changed:
         refresh_queues(tx)
         bare_intake.admit_held(tx, intake)
-    return [_with_placement_sought(tx, results[index]) for index in range(len(documents))]
+    if kinds_changed:
+        said = kind_versions.refresh(tx)
+        results = {
+            index: replace(each, warnings=(*each.warnings, *said.get(each.uid, ())))
+            for index, each in results.items()
+        }
+    told = [_with_queue_missing(tx, results[index]) for index in range(len(documents))]
+    return [_with_placement_sought(tx, each) for each in told]
+
+
+def _with_queue_missing(tx: Transaction, one: Applied) -> Applied:
+    if one.result not in {CREATED, CONFIGURED} or one.draft is None:
+        return one
+    said = unqueued.queue_missing(tx, one.draft)
+    return replace(one, warnings=(*one.warnings, said)) if said else one
 
 
 def apply_for(
@@ -199,15 +218,16 @@ def _apply_object(
         given = replace(given, origin=Origin.ANY, hub_cluster_uid=there)
     row = objects.find(tx, parsed.group, parsed.kind, parsed.namespace, given.name)
     if row is not None and given.submitted_by and row.origin == given.origin:
-        # Whoever changes it did not make it.
+        # A user who changes it did not create it.
         given = replace(given, submitted_by=row.annotations.get(labels.SUBMITTED_BY, ""))
     try:
+        scheduled = cron_intake.require(tx, given, row, intake)
         result, uid, declares = _settle(tx, given, row, intake, parents)
     except Rejected as refusal:
         return Applied(index, REJECTED, "" if row is None else row.uid, given, refusal)
     # A bare Workload that nothing else hinders would be a unit of admission, were its queue there.
     held = given.is_bare and not parsed.hindrance
-    warnings = (bare_intake.queue_missing(given),) if held else ()
+    warnings = (bare_intake.queue_missing(given),) if held else scheduled
     if parsed.kind == "ClusterQueue" and row is not None and declares:
         said = unsuspendable.guard_lost(tx, given.name, row.spec, parsed.spec, intake)
         warnings = (said,) if said else ()
@@ -222,7 +242,7 @@ def _require_version(given: Draft, row: StoredObject | None) -> None:
         return
     field = "metadata.resourceVersion"
     if row is None:
-        words = "is of an object that is there: leave it out to make one"
+        words = "names an existing object: omit it to create one"
         raise Rejected(RejectCode.FORBIDDEN_FIELD, words, field)
     if given.resource_version != (current := resource_version(row)):
         words = (
@@ -240,6 +260,7 @@ def _settle(
 ) -> tuple[str, str, bool]:
     """Create, update or leave one object: what was done, its uid, `Applied.declares`. Raises Rejected."""
     _require_version(given, row)
+    twins.require_no_work(tx, given)
     unqueued.require_quota(tx, given, row, intake.unqueued_jobs)
     row = _replaced(tx, given, row)
     if given.parsed.kind == "Cohort" and given.origin == Origin.REST:
@@ -252,6 +273,7 @@ def _settle(
         before = None if row is None or given.is_bare else row.manifest
         Priorities(tx).require(given, before)
     if row is None:
+        kind_versions.require_room(tx, given.parsed.group, given.parsed.kind)
         if given.parsed.namespace:
             ensure_namespaces(tx, {given.parsed.namespace})
         objects.add(tx, new)
@@ -282,6 +304,7 @@ def _settle(
     objects.change(tx, row.uid, **changed)
     updated = row._replace(**changed)
     effects.applied(tx, updated)
+    cron_intake.changed(tx, row, updated)
     _say(tx, updated, "Configured")
     _say_unheeded(tx, updated, given, row.status)
     return CONFIGURED, row.uid, declares
@@ -296,7 +319,7 @@ def _refuse_change(row: StoredObject, given: Draft) -> None:
 
 
 def _replaced(tx: Transaction, given: Draft, row: StoredObject | None) -> StoredObject | None:
-    """The object that is changed; None: it is made anew. Raises Rejected where it may not be touched."""
+    """The object that is changed; None: it is created again. Raises Rejected where it may not be touched."""
     if row is None:
         return None
     if given.hub_cluster_uid and not identity.is_same(row, given.hub_cluster_uid):
@@ -339,7 +362,7 @@ def _evict(tx: Transaction, row: StoredObject, given: Draft) -> None:
 
 
 def _recreated(given: Draft, row: StoredObject) -> bool:
-    """On the hub cluster it was deleted and made anew: another object of the same name."""
+    """On the hub cluster it was deleted and created again: another object of the same name."""
     both = {given.origin, row.origin} == {Origin.HUB_CLUSTER}
     return both and given.uid != str(row.uid)
 

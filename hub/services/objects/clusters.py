@@ -62,14 +62,26 @@ def renew_join_token(tx: Transaction, name: str, settings: Settings, principal: 
 def cordon_cluster(
     tx: Transaction, name: str, settings: Settings, principal: str, *, on: bool
 ) -> Json:
-    """Stop (or allow again) new work; what runs there goes on. Raises Rejected: NotFound."""
+    """Stop (or allow again) new work; running jobs continue. Raises Rejected: NotFound."""
     if set_cordoned(tx, name, principal, on=on):
         _note(tx, principal, _verb(on), name)
     return get_cluster(tx, name, settings)
 
 
+def would_cordon(tx: Transaction, name: str, settings: Settings, *, on: bool) -> Json:
+    """Preview `cordon_cluster`, as `CordonPreview` has it. Raises Rejected: NotFound."""
+    member = find_cluster(tx, name)
+    return {
+        "name": name,
+        "carriedOut": False,
+        "cordoned": member.cordoned,
+        "wouldBe": on,
+        "jobs": get_cluster(tx, name, settings)["jobs"],
+    }
+
+
 def set_cordoned(tx: Transaction, name: str, principal: str, *, on: bool) -> bool:
-    """The same, which whoever calls writes down: was anything changed? Raises Rejected: NotFound."""
+    """The same, for callers that record it: True if anything changed. Raises Rejected: NotFound."""
     member = find_cluster(tx, name)
     if member.cordoned == on:
         return False

@@ -7,6 +7,10 @@ from hub.domain.workloads.origin import Origin, place_of
 from hub.services.context import rendering
 from hub.services.jobs import bare_patch, held
 from hub.services.jobs.bare import KIND
+from hub.services.jobs.cron import turns as cron_jobs
+from hub.services.kinds import kind_versions
+from hub.services.kinds.definitions import is_definition
+from hub.services.leftovers import left_objects
 from hub.services.objects import effects, leave
 from hub.services.objects.hand_over import refuse_meanwhile
 from hub.services.questions.objects import find_shown
@@ -24,7 +28,7 @@ from shared.kinds.placement_status import STATUS_COPY
 from shared.kinds.placement_v1 import GROUP as PLACEMENT, PLACEMENT_KINDS
 from shared.reject_codes import RejectCode
 
-# What these caused in members is taken back first; the placements' service removes them then.
+# Their effects in members are withdrawn first; the placements' service removes them then.
 
 
 def delete_object(
@@ -40,27 +44,32 @@ def delete_object(
     drain: bool = False,
     policy: str = "",
     dry_run: bool = False,
+    as_jobs: bool = False,
 ) -> Json:
     """Delete one object; {"result": "deleted" | "deleting", "members": what that does there, read before}.
 
     `drain`: a ClusterQueue goes when what it has admitted has left. `dry_run`: only say what follows
-    ("result": "wouldDelete", or "ownedElsewhere" with "message" that says where to delete the object).
+    ("result": "wouldDelete", with "message" that counts the Jobs of a CronJob, or "ownedElsewhere" with
+    "message" that says where to delete the object).
+    `as_jobs`: the caller may delete jobs alone, and so a CronJob only whose schedule the hub keeps.
 
     A placement is only marked: it goes when what it caused is gone; so does a member that is to be emptied
     first (`policy`: Delete or Abandon; "" as its spec says). Raises Rejected: NotFound,
-    OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty.
+    OwnedElsewhere, PreconditionFailed (another uid), NamespaceNotEmpty, ClusterNotEmpty, QueueNotEmpty,
+    KindInUse.
     """
-    row = _find_deletable(tx, (group, kind, namespace, name), principal)
+    row = _find_deletable(tx, (group, kind, namespace, name), principal, as_jobs=as_jobs)
     drains = drain and (group, kind) == terminating.KIND
     elsewhere = _refuse_kept(row, origin, expected, dry_run=dry_run)
     if not drains:
         _refuse_if_used(tx, row)
-    # The bridge tells nobody what a deletion does in members: it reads nothing for that.
+    # The bridge reports no effects of a deletion in members: it reads nothing for that.
     asks = origin == Origin.REST
     members = before.told(_before(tx, row, policy, drains=drains)) if asks else []
     if dry_run:
         result = "ownedElsewhere" if elsewhere else "wouldDelete"
-        return {"uid": row.uid, "result": result, "message": elsewhere, "members": members}
+        said = elsewhere or (cron_jobs.deleted_with(tx, row) if row.is_scheduled else "")
+        return {"uid": row.uid, "result": result, "message": said, "members": members}
     audit.add(tx, principal, "delete", _path(row), f"origin {origin}")
     if drains and _drain(tx, row):
         return {"uid": row.uid, "result": "deleting", "members": members}
@@ -107,7 +116,7 @@ def _refuse_kept(row: StoredObject, origin: str, expected: str, *, dry_run: bool
             RejectCode.PRECONDITION_FAILED, f"the object has uid {row.uid}", "preconditions.uid"
         )
     if (row.api_group, row.kind) == (PLACEMENT, STATUS_COPY):
-        text = f"{row.kind} {row.name} is kept by the hub: it goes when its placement no longer asks for it"
+        text = f"{row.kind} {row.name} is managed by the hub: it goes when its placement no longer needs it"
         raise Rejected(RejectCode.OWNED_ELSEWHERE, text)
     if row.origin not in {origin, Origin.ANY, Origin.HUB}:
         text = f"{row.kind} {row.name} came from {row.origin}: delete it {place_of(row.origin)}"
@@ -130,7 +139,7 @@ def _command(row: StoredObject) -> str:
 
 
 def _find_deletable(
-    tx: Transaction, key: tuple[str, str, str, str], principal: str
+    tx: Transaction, key: tuple[str, str, str, str], principal: str, *, as_jobs: bool = False
 ) -> StoredObject:
     """The object of this group, kind, namespace and name, if the caller may delete it.
 
@@ -143,7 +152,15 @@ def _find_deletable(
             if refusal := held.refusal_of(tx, workload):
                 raise refusal
             return workload
+    scheduled = objects.find(tx, group, kind, namespace, name)
+    if scheduled is not None and scheduled.is_scheduled and cron_jobs.is_shown(tx, scheduled):
+        if refusal := cron_jobs.refusal_of(tx, scheduled):
+            raise refusal
+        return scheduled
     row = find_shown(tx, group, kind, namespace, name)
+    if as_jobs and (group, kind) == ("batch", "CronJob"):
+        text = f"{principal} may not delete a CronJob that a placement places: a cluster administrator may"
+        raise Rejected(RejectCode.FORBIDDEN, text)
     if not tx.scope.allows(namespace):
         text = (
             f"{principal} may not delete a {kind[:64]} in namespace {namespace[:64]}: "
@@ -159,6 +176,8 @@ def _before(
     """Effects of the deletion in members."""
     if drains:
         return before.of_jobs(tx, jobs.charged_to(tx, row.name))
+    if row.is_scheduled:
+        return before.of_jobs(tx, cron_jobs.active(row))
     return before.before_deletion(tx, row, cleans=leave.cleans_up(row, policy))
 
 
@@ -195,6 +214,13 @@ def _refuse_if_used(tx: Transaction, row: StoredObject) -> None:
                     f"cluster {name} {owed}: settle that first (roadstead restored), or, if it is "
                     f"destroyed, roadstead clusters fence {name} --destroyed",
                 )
+            if undone := left_objects.count_undone(tx, name):
+                raise Rejected(
+                    RejectCode.CLUSTER_NOT_EMPTY,
+                    f"cluster {name} has yet to remove or abandon {undone} objects, as was decided: let its "
+                    f"agent do that (roadstead restored), or, if it is destroyed, "
+                    f"roadstead clusters fence {name} --destroyed",
+                )
         case kind if kind == terminating.KIND:
             charged = jobs.charged_to(tx, name)
             if charged:
@@ -203,6 +229,8 @@ def _refuse_if_used(tx: Transaction, row: StoredObject) -> None:
                     f"{len(charged)} jobs are charged to ClusterQueue {name}: let them end, or "
                     f"{_how_to_drain(row)}",
                 )
+        case (group, kind) if is_definition(group, kind) and row.origin == Origin.REST:
+            kind_versions.refuse_if_used(tx, row)  # kubectl has deleted it already
         case _:
             return
 

@@ -1,8 +1,8 @@
-"""Draining a member: nothing new goes there, its jobs come back, and placements leave it as budgets allow.
+"""Draining a member: it gets no new work, its jobs come back, and placements leave it as budgets allow.
 
 A drain begins nothing. Jobs are taken back like every job that is evicted: they start elsewhere once the
-member has said that nothing of them runs or can start there (docs/explain/exactly-once.md). Objects go where
-their placement's disruption budget allows it; asking again goes on with those that it did not allow yet.
+member has said that nothing of them runs or can start there (docs/explain/exactly-once.md). Objects go as
+their placement's disruption budget allows; a repeated request continues with the rest.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ MOST_SHOWN: Final = 200  # jobs, and placements, in one answer
 
 
 def drain_cluster(tx: Transaction, name: str, principal: str, *, carry_out: bool) -> Json:
-    """What a drain moves, and with `carry_out` it begins. Raises Rejected: NotFound.
+    """The moves of a drain; with `carry_out` it begins. Raises Rejected: NotFound.
 
     {"name", "carriedOut", "jobs", "jobCount", "placements": [{kind, namespace, name, allowed, message,
     objectsDeleted, objectsReleased, objectsUnknown}], "blocked": how many placements stay for now,

@@ -1,4 +1,4 @@
-"""What a person decides about an object that has drifted in one member: accept, restore or ignore it.
+"""A user's settlement of an object that has drifted in one member: accept, restore or ignore it.
 
 Accepting and ignoring change the hub's object, as an apply would; what kubectl made is changed by kubectl,
 and the refusal says how. Restoring has the member's agent write over what has drifted, once.
@@ -33,12 +33,12 @@ from shared.wire.versions import APPLY_RULES
 
 IGNORE: Final = f"{keys.PREFIX}ignore-drift"
 _REDACTED: Final = "<redacted>"
-_CHANGED: Final = "the hub's object has changed meanwhile: look at its drift again"
+_CHANGED: Final = "the hub's object has changed meanwhile: list its drift again"
 
 
 @dataclass(frozen=True, slots=True)
 class DriftedObject:
-    """An object in a member. `path`: the one field that is meant, as a JSON pointer; "": all that drifted."""
+    """An object in a member. `path`: the one field, as a JSON pointer; "": all drifted fields."""
 
     cluster: str
     kind: str
@@ -95,7 +95,7 @@ def _find(tx: Transaction, asked: DriftedObject) -> Work:
 def _restore(tx: Transaction, work: Work, _drifts: Sequence[JsonView], _intake: Intake) -> None:
     """The next offering says so, for the version that it carries: a later one has its own rule."""
     if too_old(tx, [work.cluster], APPLY_RULES):
-        text = f"the agent of {work.cluster} does not know how: upgrade it, or set whenToApply to Always"
+        text = f"the agent of {work.cluster} does not support this: upgrade it, or set whenToApply to Always"
         raise Rejected(RejectCode.INVALID_STATE, text, "cluster")
     _, _, times = work.options.restore.partition(":")
     options = replace(work.options, restore=f"{work.content}:{int(times or 0) + 1}")
@@ -109,7 +109,7 @@ def _accept(tx: Transaction, work: Work, drifts: Sequence[JsonView], intake: Int
     row, inside = _row(tx, work)
     if work.kind == "Secret":
         text = (
-            "the hub is not told what a member's Secret holds: apply the Secret with that value, or restore "
+            "the hub does not receive a member's Secrets: apply the Secret with that value, or restore "
             "the hub's"
         )
         raise Rejected(RejectCode.INVALID_STATE, text, "name")
@@ -126,7 +126,7 @@ def _accept(tx: Transaction, work: Work, drifts: Sequence[JsonView], intake: Int
     for each in operations:
         _put(manifest, each)
     if _identity(manifest) != _identity(row.manifest):
-        text = "it would be another object then: what it is is not taken over from a member"
+        text = "this field identifies the object: the hub does not copy it from a member"
         raise Rejected(RejectCode.INVALID_STATE, text, "path")
     _apply(tx, row, manifest, intake)
 
@@ -142,7 +142,7 @@ def _refuse_changed(manifest: Json, path: str, told: object) -> None:
         try:
             told = orjson.loads(str(told))
         except orjson.JSONDecodeError:
-            return  # cut off: nobody can tell
+            return  # cut: the rest is unknown
     if _value(manifest, path) != told:
         raise Rejected(RejectCode.INVALID_STATE, f"{path}: {_CHANGED}", "path")
 
@@ -166,7 +166,7 @@ def _ignore(tx: Transaction, work: Work, drifts: Sequence[JsonView], intake: Int
     paths = dict.fromkeys(ignored_paths(noted))
     paths |= dict.fromkeys(str(each["path"]) for each in drifts)
     if any(each != "".join(each.replace(",", " ").split()) for each in paths):
-        text = "a path with a comma or a blank can not stand in the annotation"
+        text = "the annotation cannot contain a path with a comma or a blank"
         raise Rejected(RejectCode.INVALID_STATE, text, "path")
     told = ",".join(paths)
     if row.origin == Origin.HUB_CLUSTER and inside:
@@ -214,7 +214,7 @@ def _at(manifest: Json, pointer: str) -> Json:
 
 
 def _value(manifest: JsonView, pointer: str) -> object:
-    """What stands at a pointer; None where nothing does."""
+    """The value at a pointer; None where nothing does."""
     found: object = manifest
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")

@@ -1,6 +1,9 @@
-"""What follows when objects of some kinds are applied or deleted: members, queues, bare Workloads."""
+"""Effects of applying or deleting objects of some kinds: members, queues, bare Workloads."""
 
 from hub.services.access import credentials
+from hub.services.jobs.cron import turns as cron_jobs
+from hub.services.kinds import kind_versions
+from hub.services.kinds.definitions import is_definition
 from hub.services.objects import left_behind
 from hub.services.placements.staged.approvals import forget_requests
 from hub.services.queues import conditions as queue_conditions
@@ -37,8 +40,12 @@ def deleted(tx: Transaction, row: StoredObject) -> None:
         works.remove(tx, [(row.name, uid) for uid in works.uids_of(tx, row.name)])
     elif row.api_group == PLACEMENT and row.kind in RUN_KINDS:
         forget_requests(tx, row)
+    elif row.is_scheduled:
+        cron_jobs.end_children(tx, row)
     elif row.api_group == KUEUE and concerns_queues(row.kind):
         refresh_queues(tx)
+    elif is_definition(row.api_group, row.kind):
+        kind_versions.refresh(tx)
 
 
 def _declare_cluster(tx: Transaction, row: StoredObject) -> None:
@@ -70,7 +77,7 @@ def _describe_workload(tx: Transaction, row: StoredObject) -> None:
 
 
 def _hindrance(row: StoredObject) -> str:
-    """Why a Workload can not be admitted as it is."""
+    """The reason why a Workload can not be admitted in this form."""
     try:
         parsed = parse(row.manifest, strict=False, origin="hub-cluster", lenient_versions=True)
     except Rejected:

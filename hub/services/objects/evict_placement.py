@@ -34,7 +34,7 @@ def evict_placement(
     *,
     carry_out: bool,
 ) -> Json:
-    """What a placement would lose, or with `carry_out` loses, in one cluster. Raises Rejected: NotFound.
+    """The losses of a placement in one cluster; with `carry_out` it loses them. Raises Rejected: NotFound.
 
     {"kind", "namespace", "name", "cluster", "valid", "allowed", "message", "objectCount", "jobCount",
     "members": what that does there, as `before.told` has it, "eviction": name of the object that was made,

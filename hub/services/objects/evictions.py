@@ -22,7 +22,7 @@ from hub.services.placements.abandon import compares
 from hub.services.placements.bindings import EVICTED, FOR_A_JOB
 from hub.services.placements.place_jobs import without_placed_by_others
 from hub.services.works.evict import evict
-from hub.store import objects, placements, works
+from hub.store import objects, placed_jobs, placements, works
 from hub.store.records.history import EventFacts
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding
@@ -35,7 +35,7 @@ from shared.kinds.eviction_v1 import BUDGETS, EVICTIONS
 from shared.labels import SUBMITTED_BY
 from shared.reject_codes import RejectCode
 
-REASON: Final = "PlacementEvicted"  # of Jobs that are taken back by it
+REASON: Final = "PlacementEvicted"  # of Jobs that are withdrawn by it
 GOING: Final = tuple(sorted(CHARGED - {State.WITHDRAWING}))
 _SUFFIX: Final = "Eviction"
 _SAID: Final = ("Valid", "Executed")
@@ -63,7 +63,7 @@ def is_eviction(row: StoredObject) -> bool:
 def refuse_change(before: StoredObject | None, after: StoredObject) -> None:
     """Raise Rejected (Immutable) where an eviction is to name another placement or cluster."""
     if before is not None and is_eviction(before) and before.spec != after.spec:
-        text = "an eviction is carried out once, as it was made: make another one"
+        text = "an eviction runs once and cannot be changed: create another one"
         raise Rejected(RejectCode.IMMUTABLE, text, "spec")
 
 
@@ -90,14 +90,14 @@ def carry_out(tx: Transaction, row: StoredObject, told: JsonView | None) -> None
 
 
 def look(tx: Transaction, kind: str, namespace: str, name: str, cluster: str) -> Evictable:
-    """What an eviction of that placement from that cluster would be answered now."""
+    """The present answer to an eviction of that placement from that cluster."""
     row = objects.find(tx, PLACEMENT, kind, namespace, name)
     if row is None:
         absent = EvictedPlacement(kind, found=False)
         return Evictable(may_evict(absent, cluster, None))
     there = [
         job
-        for job in placements.jobs_of(tx, row.uid)
+        for job in placed_jobs.jobs_of(tx, row.uid)
         if job.cluster == cluster and job.state in GOING
     ]
     jobs = [job.uid for job in without_placed_by_others(tx, row.uid, there)]

@@ -1,7 +1,7 @@
 """Writing a member off: an administrator says that the cluster is destroyed, and types its name.
 
-A cluster whose agent was heard of late is not destroyed: it is refused unless it is said besides that
-this is known. That word is the evidence that nothing of its jobs runs any more;
+A cluster whose agent reported lately is not destroyed: the hub refuses it without a second confirmation.
+That word is the evidence that nothing of its jobs runs any more;
 nothing else gives jobs back from a cluster that does not answer. In one transaction its agent's
 credential ends, its jobs wait again or end as was wished, and the name is free for another cluster.
 """
@@ -13,6 +13,7 @@ from typing import Final
 from hub.domain.workloads.states import State, Transition, WithdrawTo, beyond
 from hub.services.access import credentials
 from hub.services.index.fleet import state_of
+from hub.services.leftovers import left_objects
 from hub.services.members import forgotten
 from hub.services.objects import left_behind
 from hub.services.works import accounted, cluster_loss, restored
@@ -44,7 +45,7 @@ _AFTER: Final[Mapping[WithdrawTo, Transition]] = {
 }
 
 _FOR_ITS_OWNER: Final = (
-    "see whether it has had its effect, then release it (it starts elsewhere) or cancel it"
+    "check whether it took effect, then release it (it starts elsewhere) or cancel it"
 )
 
 
@@ -68,11 +69,12 @@ def fence_cluster(
     if not though_it_answers:
         _refuse_alive(member, tx.now, suspect_after_s)
     if confirm != name:
-        text = "send the cluster's name as `confirm`: what runs there will be started elsewhere"
+        text = "send the cluster's name as `confirm`: its jobs will start elsewhere"
         raise Rejected(RejectCode.CONFIRMATION_MISMATCH, text, "confirm")
     credentials.forget_agent(tx, name)
     left_behind.forget(tx, member.cluster_uid)
     forgotten.destroyed(tx, name)
+    left_objects.forget(tx, name)
     clusters.change(
         tx, name, cordoned=True, session="", cluster_uid="", joined_at=None, heartbeat_at=None
     )
@@ -81,7 +83,7 @@ def fence_cluster(
     released = _release(tx, name, principal)
     works.remove(tx, [(name, uid) for uid in works.uids_of(tx, name)])
     audit.add(tx, principal, "fence", f"MemberCluster {name}")
-    text = f"{principal} says that it is destroyed: {len(released)} jobs were given back"
+    text = f"{principal} declared it destroyed: {len(released)} jobs were requeued"
     clusters.say(tx, member, FENCED, text, warning=True)
     return {"name": name, "released": len(released)}
 
@@ -93,8 +95,8 @@ def _refuse_alive(member: Member, now: dt.datetime, suspect_after_s: float) -> N
         return
     silent_s = max(0, round((now - heard).total_seconds()))
     text = (
-        f"{member.name} answers: its agent was heard {silent_s} s ago, and its jobs run. Cordon it and "
-        "let them end; written off all the same, every one of them runs twice"
+        f"{member.name} answers: its agent reported {silent_s} s ago, and its jobs run. Cordon it and "
+        "let them end; if you fence it all the same, each of them runs twice"
     )
     raise Rejected(RejectCode.CLUSTER_ALIVE, text, "thoughItAnswers")
 
@@ -102,7 +104,7 @@ def _refuse_alive(member: Member, now: dt.datetime, suspect_after_s: float) -> N
 def _release(tx: Transaction, name: str, principal: str) -> list[str]:
     """Every job that the cluster may have held, where it would be had its agent said Gone."""
     uids = [each.uid for each in on_members.jobs_on(tx, [name], _HELD)]
-    why = f"{principal} says that {name} is destroyed"
+    why = f"{principal} declared {name} destroyed"
     withdraw_jobs(tx, uids, WithdrawTo.PENDING, FENCED, why)
     left = [row for row in workloads.get_many(tx, uids).values() if row.state == State.WITHDRAWING]
     doubtful = restored.doubtful(tx, name, uids)
@@ -111,7 +113,7 @@ def _release(tx: Transaction, name: str, principal: str) -> list[str]:
         move = WorkloadMove(uid=row.uid, epoch=row.epoch, reason=FENCED, message=why)
         after = _AFTER.get(row.withdraw_to) or cluster_loss.after_fence(row.annotations)
         if after is Transition.HOLD and row.withdraw_to == WithdrawTo.PENDING:
-            move["message"] = f"{why}, and {cluster_loss.WAIT} was asked for: {_FOR_ITS_OWNER}"
+            move["message"] = f"{why}, and {cluster_loss.WAIT} was requested: {_FOR_ITS_OWNER}"
         if row.uid in doubtful:
             move["new_epoch"] = beyond(row.epoch, tx.now)
             if after in {Transition.REQUEUE, Transition.HOLD}:

@@ -1,4 +1,4 @@
-"""Handing an object over: from whoever keeps it with kubectl to REST, or the other way round.
+"""Handing an object over: from kubectl to REST, or the other way round.
 
 To REST is done here: from now on the row is REST's, and the bridge makes the object of the hub cluster its
 mirror. To the hub cluster is begun here: the row says so, the bridge lets the mirror go, and what it then
@@ -11,9 +11,11 @@ from typing import Final, Literal
 from hub.domain.workloads.origin import Origin
 from hub.services.context.hub_cluster import hub_cluster_uid
 from hub.services.context.settings import BridgeSettings
+from hub.services.placements.selecting import OF_JOBS
 from hub.services.questions.objects import find
 from hub.store import audit, objects, workloads
 from hub.store.records.objects import StoredObject
+from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared import labels
 from shared.documents import Json
@@ -41,11 +43,18 @@ def hand_over(
     without a hub cluster.
     """
     group, kind, namespace, name = place
-    if (group, kind) == ("batch", "Job"):
-        return _hand_over_job(tx, namespace, name, to, principal)
+    row = _job_of(tx, group, kind, namespace, name)
+    if row is not None or (group, kind) == ("batch", "Job"):
+        return _hand_over_job(tx, row, f"{namespace}/{name}", to, principal)
     if group not in _GROUPS or kind == "Workload":
         raise _refusal(f"a {kind} is not shown on the hub cluster: it stays where it was made")
-    row = find(tx, group, kind, namespace, name)
+    return _hand_over_object(tx, find(tx, group, kind, namespace, name), to, principal, settings)
+
+
+def _hand_over_object(
+    tx: Transaction, row: StoredObject, to: To, principal: str, settings: BridgeSettings
+) -> Json:
+    group, kind, name = row.api_group, row.kind, row.name
     if is_handed_over(row) and to == REST:
         return _take_back(tx, row, principal)
     if row.origin == to:
@@ -89,19 +98,31 @@ def _take_back(tx: Transaction, row: StoredObject, principal: str) -> Json:
     return {"uid": row.uid, "result": DONE}
 
 
-def _hand_over_job(tx: Transaction, namespace: str, name: str, to: To, principal: str) -> Json:
+def _job_of(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> Workload | None:
+    """The job of this kind and name: a name is one job's in its namespace, whatever its kind."""
+    if (group, kind) not in OF_JOBS:
+        return None
     row = workloads.live_by_name(tx, [(namespace, name)]).get((namespace, name))
+    same = row is not None and (row.api_version.rpartition("/")[0], row.kind) == (group, kind)
+    return row if same else None
+
+
+def _hand_over_job(
+    tx: Transaction, row: Workload | None, named: str, to: To, principal: str
+) -> Json:
     if row is None:
-        raise Rejected(RejectCode.NOT_FOUND, f"there is no job {namespace}/{name}")
+        raise Rejected(RejectCode.NOT_FOUND, f"there is no Job {named}")
     if row.origin == to:
         return {"uid": row.uid, "result": UNCHANGED}
     if to != REST:
-        raise _refusal("a Job of REST stays REST's: delete it, and make another with kubectl")
+        raise _refusal(
+            f"a {row.kind} of REST stays REST's: delete it, and make another with kubectl"
+        )
     if row.deleted_at is not None or row.withdraw_to == "Deleted":
-        raise Rejected(RejectCode.BEING_DELETED, f"job {namespace}/{name} is being deleted")
+        raise Rejected(RejectCode.BEING_DELETED, f"job {named} is being deleted")
     workloads.change(tx, [{"uid": row.uid, "origin": REST}])
     tx.touch("objects", row.uid)  # the bridge makes its object a mirror, shown or not
-    tx.say(row, "HandedOver", f"it is kept by REST from now on, says {principal}")
+    tx.say(row, "HandedOver", f"REST owns it from now on, by order of {principal}")
     audit.note(tx, principal, "hand-over", row, to)
     return {"uid": row.uid, "result": DONE}
 

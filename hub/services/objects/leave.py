@@ -1,6 +1,6 @@
-"""A member leaves and cleans up: everything that was placed there is taken back, then it is forgotten.
+"""A member leaves and is emptied: everything placed there is withdrawn, then it is removed.
 
-Until that is done its MemberCluster is being deleted: nothing new goes there, and placements leave it out,
+Until that is done its MemberCluster is being deleted: it gets no new work, and placements leave it out,
 those that name it too. Who says nothing for long is forgotten as it is; what it holds is remembered.
 """
 
@@ -8,6 +8,7 @@ import datetime as dt
 from typing import Final
 
 from hub.domain.rollout.disruption import EvictionVerdict
+from hub.services.leftovers import left_objects
 from hub.services.objects import effects, evictions
 from hub.services.objects.evictions import Evictable
 from hub.services.placements.bindings import FOR_A_JOB
@@ -25,7 +26,7 @@ _ANYWAY: Final = EvictionVerdict(True, True, "")
 
 
 def cleans_up(row: StoredObject, asked: str) -> bool:
-    """Whether a member is to be emptied before it is forgotten; `asked` "": what its spec says."""
+    """True if a member must be emptied before it is removed; `asked` "": what its spec says."""
     if row.api_group != CLUSTER or row.kind != KIND:
         return False
     options = (row.spec or {}).get("deleteOptions") or {}
@@ -44,7 +45,7 @@ def begin(tx: Transaction, row: StoredObject, principal: str) -> None:
         if (placement := rows.get(mine.placement)) is not None:
             found = Evictable(_ANYWAY, placement, mine)
             evictions.take_out(tx, found, f"which leaves, as {principal} asks", jobs=False)
-    tx.say(row, "MemberClusterLeaving", f"{principal} lets it leave: what it holds is taken back")
+    tx.say(row, "MemberClusterLeaving", f"{principal} removes it: its objects are withdrawn")
 
 
 def are_some_leaving(tx: Transaction) -> bool:
@@ -69,10 +70,10 @@ def finish(tx: Transaction, term: int) -> int:
 
 
 def _may_go(tx: Transaction, member: Member) -> bool:
-    """No Job may run there, and nothing is there any more, or nobody will ever say so."""
+    """No Job may run there, and nothing is left there, or no agent will ever report it."""
     if jobs.count_by_cluster(tx).get(member.name):
         return False
-    if accounted.owed_by_member(tx, member.name):
+    if accounted.owed_by_member(tx, member.name) or left_objects.count_undone(tx, member.name):
         return False
     heard = member.heartbeat_at
     if heard is None or tx.now - heard > FORCED_AFTER:

@@ -1,6 +1,6 @@
-"""What a member that left still holds: kept by the uid of its cluster, until it is back.
+"""Leftovers of a removed member: kept by the uid of its cluster, until it is back.
 
-Who leaves without cleaning up leaves objects as they are. Back again, under whatever name, the cluster is
+A removal without cleaning leaves objects unchanged. Back again, under whatever name, the cluster is
 given what placements want there now: what it has of that stays as it is, and nothing is restarted. What of
 the rest no placement has there is an orphan, and goes once all placements have looked.
 """
@@ -25,7 +25,7 @@ SETTLED: Final = dt.timedelta(seconds=15)
 _HEARD: Final = dt.timedelta(seconds=45)
 
 
-class LeftObject(TypedDict):
+class ObjectLeftBehind(TypedDict):
     """One object, and whose it was."""
 
     uid: str
@@ -43,7 +43,7 @@ class LeftCluster(TypedDict):
 
     name: str
     at: str
-    objects: list[LeftObject]
+    objects: list[ObjectLeftBehind]
 
 
 def note(tx: Transaction, member: Member) -> int:
@@ -53,10 +53,10 @@ def note(tx: Transaction, member: Member) -> int:
     held = [
         work
         for work in works.of_uids(tx, works.uids_of(tx, member.name))
-        if work.cluster == member.name and work.epoch == 0
+        if work.cluster == member.name and work.epoch == 0 and not work.options.object_uid
     ]
     found = [
-        LeftObject(
+        ObjectLeftBehind(
             uid=work.uid,
             generation=work.generation,
             apiVersion=work.api_version,
@@ -93,7 +93,7 @@ def is_any_back(tx: Transaction) -> bool:
 def take_back_orphans(tx: Transaction, term: int) -> None:
     """Have clusters that are back take away what no placement has there.
 
-    To be asked when all placements have looked at the fleet as it is.
+    To be called when all placements have been reconciled with the present fleet.
     """
     tx.require_term(term)
     before = _kept(tx)
@@ -119,8 +119,10 @@ def _is_settled(member: Member, now: dt.datetime) -> bool:
     return now - joined >= SETTLED and now - heard < _HEARD
 
 
-def _take_back(tx: Transaction, member: Member, left: list[LeftObject]) -> list[LeftObject]:
-    """Orphans are told to go; those that a placement has yet to give there are answered."""
+def _take_back(
+    tx: Transaction, member: Member, left: list[ObjectLeftBehind]
+) -> list[ObjectLeftBehind]:
+    """Order the removal of orphans; keep those that a placement has yet to give there."""
     given = set(works.uids_of(tx, member.name))
     bound = {
         each.placement: each
@@ -136,12 +138,12 @@ def _take_back(tx: Transaction, member: Member, left: list[LeftObject]) -> list[
     orphans = [each for each in missing if each not in later]
     works.upsert(tx, [_withdrawn(member.name, each) for each in orphans])
     if orphans:
-        text = f"{len(orphans)} object(s) that it kept while it was away are taken back: {_named(orphans)}"
+        text = f"{len(orphans)} object(s) that it kept while it was silent are withdrawn: {_named(orphans)}"
         clusters.say(tx, member, "OrphansRemoved", text)
     return later
 
 
-def _withdrawn(cluster: str, each: LeftObject) -> WantedWork:
+def _withdrawn(cluster: str, each: ObjectLeftBehind) -> WantedWork:
     abandon = each["abandon"]
     return {
         "cluster": cluster,
@@ -160,7 +162,7 @@ def _withdrawn(cluster: str, each: LeftObject) -> WantedWork:
     }
 
 
-def _named(some: list[LeftObject]) -> str:
+def _named(some: list[ObjectLeftBehind]) -> str:
     names = ["/".join(p for p in (e["kind"], e["namespace"], e["name"]) if p) for e in some[:3]]
     return ", ".join(names) + (f" and {len(some) - 3} more" if len(some) > 3 else "")
 

@@ -8,7 +8,7 @@ from shared.kinds.placement_v1 import GROUP as PLACEMENT
 
 
 def missing(tx: Transaction, row: StoredObject) -> str:
-    """What to say of an override as things stand; "" where its placement is there, or it names none."""
+    """The present message about an override; "" if its placement exists, or it names none."""
     wanted = (row.spec or {}).get("placement")
     if not isinstance(wanted, dict):
         return ""

@@ -1,4 +1,4 @@
-"""What people do to staged update runs by REST: approve, stop, resume, go back.
+"""Users' actions on staged update runs over REST: approve, stop, resume, roll back.
 
 A run that kubectl made is stopped and started with kubectl; what it asks for is approved by either, and a run
 that stopped by itself is resumed by either.
@@ -48,7 +48,7 @@ def stop(tx: Transaction, where: Where, principal: str, intake: Intake) -> Json:
 
 
 def resume(tx: Transaction, where: Where, principal: str, intake: Intake) -> Json:
-    """Let a run begin, or go on: also after it stopped by itself. Raises Rejected."""
+    """Start a run, or resume it: also after the hub stopped it. Raises Rejected."""
     run = _alive(tx, where)
     status = run.status or {}
     halted = is_true(status.get("conditions"), BY_ITSELF)
@@ -57,7 +57,7 @@ def resume(tx: Transaction, where: Where, principal: str, intake: Intake) -> Jso
     if state_of(run) != RUN:
         _set_state(tx, run, RUN, principal, intake)
     if halted:
-        text = f"{principal} let it go on"
+        text = f"{principal} resumed it"
         conditions = set_condition(
             status.get("conditions"), BY_ITSELF, "False", RESUMED, text, tx.now, run.generation
         )
@@ -106,7 +106,7 @@ def _chosen(tx: Transaction, run: StoredObject, version: str, kept: list[int]) -
         return int(version)
     mine = index_of(run)
     if mine is None:
-        text = f"run {run.name} is not worked out: it has given nothing"
+        text = f"run {run.name} is not planned yet: it has updated nothing"
         raise Rejected(RejectCode.INVALID_STATE, text)
     same = [
         other

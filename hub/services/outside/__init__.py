@@ -1,1 +1,1 @@
-"""What executors and check controllers answer."""
+"""Answers of executors and check controllers."""

@@ -1,4 +1,4 @@
-"""Whether an admission check is served: its controller says so in condition Active.
+"""Condition Active of an admission check, set by its controller.
 
 A queue admits nothing while a check of it is not active. For MultiKueue's checks the hub itself is the
 controller (`hub.services.queues.multikueue`).
@@ -56,7 +56,7 @@ def set_status(
 
 
 def put_conditions(tx: Transaction, row: StoredObject, given: Sequence[Json]) -> bool:
-    """Merge conditions into the status of a check; False if they stand there already."""
+    """Merge conditions into the status of a check; False if they are already set."""
     told = {each["type"] for each in given}
     kept = [
         {key: value for key, value in each.items() if key in _FIELDS - {"lastTransitionTime"}}

@@ -33,7 +33,7 @@ def set_states(tx: Transaction, uid: str, states: Sequence[JsonView], by: str) -
     """
     row = find_job(tx, uid)
     if row.state not in _ASKED:
-        text = f"the workload is {row.state}: it holds no quota, and no check is asked"
+        text = f"the workload is {row.state}: it holds no quota, and requires no check"
         raise Rejected(RejectCode.NOT_RESERVED, text)
     present = row.checks or {}
     pod_sets = [p["name"] for p in (row.admission or {}).get("podSets") or ()]
@@ -48,7 +48,7 @@ def set_states(tx: Transaction, uid: str, states: Sequence[JsonView], by: str) -
 
 
 def set_state_by_person(tx: Transaction, uid: str, state: JsonView, principal: str) -> Json:
-    """`set_states` of one check under somebody's name."""
+    """`set_states` of one check under a given name."""
     told = set_states(tx, uid, [state], principal)
     audit.add(
         tx, principal, "check", f"{uid} {state.get('name')}",
@@ -58,11 +58,11 @@ def set_state_by_person(tx: Transaction, uid: str, state: JsonView, principal: s
 
 
 def _refuse(tx: Transaction, row: Workload, present: States, given: Mapping[str, Json]) -> None:
-    """Raise where a check is none of this workload's, or not an outsider's to answer."""
+    """Raise if a check does not belong to this workload, or an outsider may not answer it."""
     for name in given:
         if name not in present:
             asked = ", ".join(sorted(present)) or "none"
-            text = f"check {name[:64]} is not asked of this workload; its checks: {asked}"
+            text = f"check {name[:64]} is not required by this workload; its checks: {asked}"
             raise Rejected(RejectCode.UNKNOWN_CHECK, text, "name")
     controllers = controllers_by_check(tx)
     own = [name for name in given if controllers.get(name) == admission_checks.MULTIKUEUE]

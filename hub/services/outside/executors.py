@@ -1,4 +1,4 @@
-"""What executors say of Workloads through their status: the end, readiness, checks, pods no longer needed.
+"""Executors' reports in the status of Workloads: the end, readiness, checks, pods no longer needed.
 
 Reports share transactions: those of all callers at once cost a few bulk statements. A report about a
 run that has been taken back meanwhile can be refused by naming its epoch; a second end changes nothing.
@@ -12,7 +12,7 @@ from hub.domain.workloads.states import TERMINAL, State, Transition
 from hub.services.jobs.bare import KIND
 from hub.services.kueue_view.pages import find_row
 from hub.services.outside import check_states
-from hub.services.reading.executor_status import Said, read_status
+from hub.services.outside.executor_status import Said, read_status
 from hub.store import workload_pages, workloads
 from hub.store.records.workloads import (
     BareProgress,
@@ -32,7 +32,7 @@ Ending = dict[str, tuple[ReportedRow, "ExecutorReport"]]
 
 @dataclass(frozen=True, slots=True)
 class ExecutorReport:
-    """What one caller says of one Workload. `uid`, `epoch`: the one that is meant, if it says so."""
+    """One caller's report about one Workload. `uid`, `epoch`: the one that the caller means, if given."""
 
     namespace: str
     name: str
@@ -62,7 +62,7 @@ def take_reports(
 
 
 def take_report(tx: Transaction, report: ExecutorReport) -> ReportedRow:
-    """Take one report in a transaction of its own: it counts as a whole or not at all."""
+    """Take one report in a separate transaction: it counts as a whole or not at all."""
     (answer,) = take_reports(tx, [report])
     if isinstance(answer, Exception):
         raise answer
@@ -70,7 +70,7 @@ def take_report(tx: Transaction, report: ExecutorReport) -> ReportedRow:
 
 
 def report_status(tx: Transaction, uid: str, status: JsonView, by: str) -> None:
-    """What the hub cluster's object of one Workload says. Raises Rejected."""
+    """The report of the hub cluster's object of one Workload. Raises Rejected."""
     row = workloads.get(tx, uid)
     if row is None:
         raise Rejected(RejectCode.NOT_FOUND, f"there is no Workload {uid[:64]}")
@@ -112,7 +112,7 @@ def _judge(
         raise Rejected(RejectCode.PRECONDITION_FAILED, text, "epoch")
     said = report.said
     if row.kind != KIND and (said.finished or said.ready is not None or said.reclaimable):
-        text = "the Job's own status says how far it is; of its Workload only checks are written"
+        text = "the Job's status shows its progress; of its Workload you can write only checks"
         raise Rejected(RejectCode.FORBIDDEN_FIELD, text, "status")
     if said.checks:
         check_states.set_states(tx, row.uid, said.checks, report.by)
@@ -161,7 +161,7 @@ def _reclaim(tx: Transaction, uid: str, counts: Mapping[str, int]) -> None:
     """Quota of pods that are not needed any more is free at once. Raises Rejected."""
     row = workloads.get(tx, uid)
     if row is None or not row.admission:
-        raise Rejected(RejectCode.NOT_RESERVED, "it holds no quota that pods could give back")
+        raise Rejected(RejectCode.NOT_RESERVED, "it holds no quota that pods could release")
     admission = reclaimed(row.admission, counts)
     if admission != row.admission:
         workloads.change(tx, [{"uid": uid, "admission": admission}])

@@ -1,8 +1,8 @@
-"""What becomes of objects that a placement no longer wants in a cluster: taken back, or abandoned.
+"""Objects that a placement no longer wants in a cluster: withdrawn, or abandoned.
 
 Abandoned ones (`deleteStrategy.propagationPolicy: Abandon`) stay in the member, which takes everything
-of ours off them; the row of the work goes when its agent has said so. Agents of before do nothing about
-it: the placement's condition `Abandoning` says who is waited for.
+of ours off them; the row of the work goes when its agent has said so. Agents before protocol 3 do nothing
+about it: the placement's condition `Abandoning` names the members.
 """
 
 from collections import Counter
@@ -54,7 +54,7 @@ def give_up(tx: Transaction, held: Iterable[Work], spec: JsonView | None) -> Non
 
 
 def being_abandoned(held: Iterable[Work]) -> list[Work]:
-    """Works whose objects are told to be abandoned and are not yet."""
+    """Works that are ordered to abandon their objects and have not yet."""
     return [work for work in held if work.epoch == 0 and work.action == "Keep"]
 
 
@@ -64,13 +64,15 @@ def condition(
     held: Sequence[Work],
     generation: int,
 ) -> list[Condition]:
-    """Conditions with `Abandoning` while something of `held` is waited for, else without it."""
+    """Conditions with `Abandoning` while something of `held` is pending, else without it."""
     if not held:
         return remove(conditions, CONDITION)
     counts = Counter(work.cluster for work in held)
     old = too_old(tx, counts, ABANDONS)
     reason = "AgentTooOld" if old else "InProgress"
-    text = f"{len(held)} object(s) are being left to their members: {_told(held, counts, old)}"
+    text = (
+        f"{len(held)} object(s) are being abandoned in their members: {_told(held, counts, old)}"
+    )
     return set_condition(conditions, CONDITION, "True", reason, text, tx.now, generation)
 
 
@@ -102,7 +104,7 @@ def _told(held: Sequence[Work], counts: Counter[str], old: dict[str, int]) -> st
         if name in old:
             one += (
                 f", whose agent can not (it speaks protocol {old[name]}, and {ABANDONS} is needed): "
-                "they stay as they are until it is upgraded"
+                "they stay unchanged until it is upgraded"
             )
         elif name in troubles:
             one += f" ({troubles[name]})"

@@ -20,7 +20,7 @@ FOR_A_JOB: Final = OF_A_JOB
 def bind(tx: Transaction, outcome: ReconcileOutcome, version: str, index: int) -> None:
     """Write the decisions down, and what clusters were given; a Job's own placing is one too.
 
-    A cluster that is chosen no longer keeps its binding, not selected, until all is taken back from it.
+    A cluster that is no longer picked keeps its binding, not selected, until all is withdrawn from it.
     """
     uid = outcome.row.uid
     present = outcome.before

@@ -1,6 +1,6 @@
-"""Which placements must look again when something changes. In memory; rules only, no decisions.
+"""Placements to reconcile when something changes. In memory; rules only, no decisions.
 
-Never misses a placement that is concerned; names one too many now and then, which costs a look.
+Never misses a placement that is concerned; occasionally names one too many, which costs a check.
 """
 
 import contextlib
@@ -12,9 +12,9 @@ from hub.domain.placement.plugins.affinity import satisfies
 from hub.domain.quota.placed_queues import QueueSelection, read_queue_selection
 from hub.domain.workloads.placement_policy import Required, read_policy
 from hub.services.placements.history.rolled_back import Pin, read_pin
-from hub.services.placements.selecting import JOB, NAMESPACE, SelectionRules, read_rules
+from hub.services.placements.selecting import NAMESPACE, SelectionRules, read_rules
 from hub.services.placements.staged.index import RunIndex
-from hub.store import objects, placements, works
+from hub.store import objects, placed_jobs, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import JobTraits
 from hub.store.transaction import Transaction
@@ -39,7 +39,7 @@ _Key = tuple[str, ...]
 
 
 class _Candidates:
-    """Which placements are worth asking about one resource: a thousand need not be asked about each."""
+    """The placements that may concern one resource: a thousand need not be asked about each."""
 
     def __init__(self) -> None:
         self._by_key: dict[_Key, set[str]] = {}
@@ -88,7 +88,7 @@ class PlacementIndex:
         self.expected: dict[str, SelectionRules] = {}  # of those that are about to be stored
         self.unsettled: set[str] = set()  # would gain from other clusters or other placements
         self.overrides: set[str] = set()  # uids of those that are stored
-        self.awaiting: dict[str, frozenset[str]] = {}  # by uid, clusters that are to let go
+        self.awaiting: dict[str, frozenset[str]] = {}  # by uid, clusters that must release it
         self.runs = RunIndex()
         self._watched: dict[
             str, frozenset[str]
@@ -222,7 +222,7 @@ class PlacementIndex:
         )
 
     def rules_of(self, uid: str) -> SelectionRules | None:
-        """What a placement selects; None of one that is not known."""
+        """The selection of a placement; None of one that is not known."""
         known = self._known.get(uid)
         return None if known is None else known.rules
 
@@ -240,13 +240,14 @@ class PlacementIndex:
         for job in traits:
             if job.placement:
                 found.add(job.placement)
-            found |= self.concerned(*JOB, job.namespace, job.name, job.labels)
+            group = job.api_version.rpartition("/")[0]
+            found |= self.concerned(group, job.kind, job.namespace, job.name, job.labels)
         return found
 
 
 def _terms(spec: JsonView) -> tuple[tuple[Required, ...], ...]:
     """Those by which a member is added where all are picked, and those by which it may be left."""
-    with contextlib.suppress(Rejected):  # what can not be read is said by its condition
+    with contextlib.suppress(Rejected):  # its condition reports an unreadable one
         policy = read_policy(spec.get("policy"))
         required = policy.required if policy.type == "PickAll" else ()
         return tuple(terms for terms in (required, policy.enduring) if terms)
@@ -269,8 +270,8 @@ def load_runs(tx: Transaction) -> list[StoredObject]:
 
 
 def job_traits(tx: Transaction, uids: Iterable[str]) -> list[JobTraits]:
-    """What decides which placements a Job concerns."""
-    return placements.job_traits(tx, list(uids))
+    """Inputs of which placements a Job concerns."""
+    return placed_jobs.job_traits(tx, list(uids))
 
 
 def object_rows(
@@ -286,5 +287,5 @@ def object_rows(
 
 
 def placements_of_works(tx: Transaction, keys: Iterable[str]) -> dict[str, set[str]]:
-    """Placements whose works were observed anew, and the clusters of these works."""
+    """Placements whose works were observed again, and the clusters of these works."""
     return placements.behind_works(tx, keys)

@@ -1,4 +1,4 @@
-"""How a placement stands after it was reconciled: what its status is made of."""
+"""The outcome of reconciling a placement: the data of its status."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hub.domain.placement.pick import Decisions
+from hub.domain.placement.plugins.consent import is_awaiting
 from hub.domain.placement.rungs import Rung
 from hub.domain.plan import Rejection
 from hub.services.placements.history.rolled_back import Pin
@@ -22,7 +23,7 @@ _NEVER_ASKED: Final = Decisions((), None, fulfilled=True, message="")
 
 @dataclass(slots=True)
 class Given:
-    """What one cluster of a placement has been given. `index` "": nothing yet.
+    """The objects that one cluster of a placement has received. `index` "": nothing yet.
 
     `held`: why it is not given the newest, or not taken back, in words; "" where it is.
     """
@@ -42,7 +43,7 @@ class Given:
 
 @dataclass(slots=True)
 class ReconcileOutcome:
-    """What was found selected, what was decided, and what became of each Job."""
+    """The selection, the decisions, and the result of each Job."""
 
     row: StoredObject
     selection: Selection
@@ -80,6 +81,12 @@ class ReconcileOutcome:
         self.again_at = min((at for at in times if at is not None), default=None)
 
     @property
+    def awaits(self) -> frozenset[str]:
+        """Clusters that are given nothing, or nothing new, until their agents report consent."""
+        late = {name for name, each in self.refusals.items() if is_awaiting(each)}
+        return frozenset(late.union(self.decisions.awaited))
+
+    @property
     def unaccepted(self) -> dict[str, str]:
         """Clusters that miss something because their people do not accept the hub, and why in words.
 
@@ -94,7 +101,7 @@ class ReconcileOutcome:
             and (decided.wanted is None or not decided.fulfilled)
         }
         kept = {
-            cluster: f'Cluster "{cluster}" keeps what it has and is given nothing new: {each.message}'
+            cluster: f'Cluster "{cluster}" keeps its objects and gets nothing new: {each.message}'
             for cluster, each in self.refusals.items()
             if each.reason == NOT_ACCEPTED
         }
@@ -107,5 +114,5 @@ class ReconcileOutcome:
 
     @property
     def leaving(self) -> frozenset[str]:
-        """Clusters that still hold what is being taken back: others may wait for them."""
+        """Clusters that still hold withdrawn objects: others may wait for them."""
         return frozenset(name for name, each in self.given.items() if each.leaving)

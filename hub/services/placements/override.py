@@ -1,4 +1,4 @@
-"""What each cluster of a placement is given: the selected objects, as overrides make them for it.
+"""Desired objects of each cluster of a placement: the selected objects with overrides applied.
 
 The result is kept by its hash (`contents`), like every version of what a placement gives; computing it again
 while nothing has changed is saved by remembering it.
@@ -29,7 +29,7 @@ _Key = tuple[str, tuple[tuple[str, int], ...], str, tuple[tuple[str, str], ...]]
 
 @dataclass(slots=True)
 class Version:
-    """What one cluster is to be given. `overrides`: those that have a rule for it, as bindings keep them.
+    """The objects for one cluster. `overrides`: those that have a rule for it, as bindings keep them.
 
     `fault`: why it can not be given that.
     """
@@ -64,7 +64,7 @@ class Overrides:
         others: Sequence[Override] = (),
         older: Sequence[SelectedObject] = (),
     ) -> None:
-        """`uids`: of all overrides that are stored: mostly none, and then nothing is asked.
+        """`uids`: of all stored overrides: mostly none, and then nothing is read.
 
         `others` count besides, in place of those of the same name. `older`: objects of a version that is
         kept, selected or not.
@@ -120,7 +120,7 @@ class Overrides:
     def version(
         self, objects_: Sequence[SelectedObject], cluster: str, labels: Mapping[str, str]
     ) -> Version:
-        """What the cluster is to be given of the selected objects."""
+        """The selected objects for the cluster."""
         mine = [each for each in self._all if rules_for(each, labels)]
         if not mine:
             return Version(objects_)
@@ -166,7 +166,7 @@ class Overrides:
         return remembered[key]
 
     def _manifest(self, one: SelectedObject) -> JsonView:
-        """What an object is in its version. Raises OverrideFailed where that is not kept."""
+        """An object's content in its version. Raises OverrideFailed where that is not kept."""
         row = self._rows.get(one.uid)
         if row is not None and row.hash == one.hash:
             return row.manifest
@@ -176,7 +176,7 @@ class Overrides:
         return kept[one.hash]
 
     def made(self, uid: str, cluster: str, labels: Mapping[str, str]) -> Made:
-        """What a cluster is given of one object. Raises OverrideFailed."""
+        """A cluster's manifest of one object. Raises OverrideFailed."""
         mine = [each for each in self._all if rules_for(each, labels)]
         naming_it = [each for each in mine if names(each, self._resources[uid])]
         _refuse_twins(naming_it, self._resources[uid])
@@ -209,7 +209,7 @@ def digest(manifest: JsonView) -> str:
 
 
 def _refuse_twins(overrides: Sequence[Override], resource: Resource) -> None:
-    """Of two of one kind nobody says which comes last."""
+    """Of two of one kind the order is undefined."""
     for first, second in itertools.pairwise(overrides):
         if first.kind == second.kind:
             raise OverrideFailed(

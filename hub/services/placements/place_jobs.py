@@ -20,7 +20,7 @@ from hub.services.index.catalog import DEFAULT_QUEUE
 from hub.services.placements.outcome import ReconcileOutcome
 from hub.services.placements.selecting import CLUSTER_SCOPED, NAMESPACE, resource_of_job
 from hub.services.works.withdraw import withdraw_jobs
-from hub.store import objects, placements, workloads, works
+from hub.store import objects, placed_jobs, placements, workloads, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
@@ -30,7 +30,7 @@ from shared.documents import Json
 from shared.groups import KUEUE
 
 NEEDS_ONE: Final = "JobNeedsOneCluster"
-MOST_NAMED: Final = 100  # Jobs of which a status says where each was put by itself
+MOST_NAMED: Final = 100  # Jobs whose single clusters a status lists
 MOST_ENDED: Final = 100  # Jobs that are gone and still stand in a status
 
 
@@ -54,7 +54,7 @@ class JobQueues(NamedTuple):
 
 
 def is_per_object(annotations: Mapping[str, str]) -> bool:
-    """Does a placement with these annotations schedule each object by itself?"""
+    """True if a placement with these annotations schedules each object separately."""
     return annotations.get(labels.PER_OBJECT) == "true"
 
 
@@ -78,7 +78,7 @@ def place_jobs(tx: Transaction, outcome: ReconcileOutcome, policy: Policy) -> li
     """
     uid = outcome.row.uid
     selected = outcome.selection.jobs
-    own = {row.uid: row for row in placements.jobs_of(tx, uid)}
+    own = {row.uid: row for row in placed_jobs.jobs_of(tx, uid)}
     waiting = [job for job in selected.values() if job.state in QUEUED]
     queues = queues_of(tx, [job for job in waiting if job.placement in ("", uid)])
     given_back = _give_back(tx, [job for job in waiting if job.uid in own], queues)
@@ -184,7 +184,7 @@ def give_reasons_back(
             each["name"] if each["kind"] == NAMESPACE[1] else each.get("namespace", "")
             for each in status.get("selectedResources") or ()
         }
-    refused = placements.jobs_with_reason(tx, sorted(spaces - {""}), NEEDS_ONE)
+    refused = placed_jobs.jobs_with_reason(tx, sorted(spaces - {""}), NEEDS_ONE)
     waits = str(Reason.AWAITING_PLACEMENT)
     workloads.refuse(
         tx, [{"uid": uid, "reason": waits, "message": ""} for uid in refused if uid not in left]

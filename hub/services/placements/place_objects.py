@@ -1,4 +1,4 @@
-"""Works for the objects that a placement gives to clusters; what it gives no longer is taken back."""
+"""Works for the objects of a placement's clusters; withdraws those that it no longer wants."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ Held = dict[str, dict[str, Work]]  # by cluster and uid: what a placement has th
 
 
 def read_held(tx: Transaction, uid: str) -> Held:
-    """What a placement has in clusters, Jobs aside, and what is being taken back."""
+    """A placement's objects in clusters, Jobs aside, and those being withdrawn."""
     found: Held = {}
     for work in works.of_placement(tx, uid):
         if work.epoch == 0:
@@ -87,7 +87,7 @@ def place_objects(
     held: Held,
     give: Mapping[str, Sequence[SelectedObject]],
 ) -> None:
-    """`give`: what clusters hold from now on, and nothing else; none of it: all of it is taken back.
+    """`give`: the clusters' objects from now on, and nothing else; none: all are withdrawn.
 
     Others keep what they hold; how it is applied follows the placement at once.
     """
@@ -104,7 +104,8 @@ def place_objects(
             if (cluster, entry.uid) in outcome.conflicts:
                 continue
             old = there.get(entry.uid)
-            own = replace(options, envelope=inside.get(entry.uid, ""))
+            envelope = inside.get(entry.uid, "")
+            own = replace(options, envelope=envelope) if envelope else options
             work = _work(cluster, entry, own, uid, old)
             if old is None:
                 fresh.append(work)
@@ -163,7 +164,7 @@ def _work(
 
 
 def _generation(entry: SelectedObject, old: Work | None) -> int:
-    """Grows whenever something else is given, be it older: what was said of less is of something else."""
+    """Bump generation on any content change, rollback too: a report of a lower one is about other content."""
     if old is None:
         return entry.generation
     same = compose.digest(entry.hash, old.options, 0) == old.hash and old.action in HELD
@@ -195,12 +196,15 @@ def _is_other(old: Work, options: ApplyOptions) -> bool:
 
 
 def _as_before(options: ApplyOptions, old: Work) -> ApplyOptions:
-    return replace(_kept(options, old), envelope=old.options.envelope)
+    kept, envelope = _kept(options, old), old.options.envelope
+    return kept if kept.envelope == envelope else replace(kept, envelope=envelope)
 
 
 def _kept(options: ApplyOptions, old: Work | None) -> ApplyOptions:
     """With what a person has asked of this work alone."""
-    return options if old is None else replace(options, restore=old.options.restore)
+    if old is None or old.options.restore == options.restore:
+        return options
+    return replace(options, restore=old.options.restore)
 
 
 def _differs(old: Work, wanted: WantedWork) -> bool:

@@ -37,7 +37,7 @@ def rebalance(
     *,
     carry_out: bool,
 ) -> Json:
-    """What would move, and with `carry_out` the moves begin. Raises Rejected: NotFound."""
+    """The moves; with `carry_out` they begin. Raises Rejected: NotFound."""
     row = find_placement(tx, namespace, name)
     spec = row.spec or {}
     policy = read_policy(spec.get("policy"))
@@ -65,12 +65,12 @@ def rebalance(
         audit.add(tx, principal, "rebalance", f"{row.kind} {place} {row.uid}", ", ".join(then))
         text = f"from {', '.join(now)} to {', '.join(then)}, as {principal} asked"
         tx.say(row, "PlacementRebalanced", text)
-    text = decided.message if moves else "what is chosen is what would be chosen"
+    text = decided.message if moves else "a new pick would choose the same clusters"
     return _answer(row, now, then, text, carried_out=carry_out and moves, decided=decided)
 
 
 def _nothing_to_do(policy: Policy, *, has_objects: bool, bound: Sequence[Binding]) -> str:
-    """Why nothing can move; "" where something may."""
+    """The reason why nothing can move; "" if something may."""
     if policy.type != "PickN":
         return f"{policy.type} has no choice to make: only PickN is rebalanced"
     if not has_objects:

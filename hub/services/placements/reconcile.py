@@ -63,7 +63,7 @@ from hub.services.placements.selecting import (
 from hub.services.placements.snapshots import policy_hashes, snapshot_policy, snapshot_resources
 from hub.services.placements.staged.drive import index_of, refuse_all
 from hub.services.placements.staged.external import roll_out_by_runs
-from hub.store import clusters, objects, placements, works
+from hub.store import clusters, objects, placed_jobs, placements, works
 from hub.store.records.objects import StoredObject
 from hub.store.records.placements import Binding
 from hub.store.transaction import Transaction
@@ -116,7 +116,7 @@ def reconcile(
     if fault is not None:
         _refuse(tx, row, staged, fault.message)
         return ReconcileOutcome(
-            row, selection, fault, jobs=placements.jobs_of(tx, uid), resource_index=index, pin=pin
+            row, selection, fault, jobs=placed_jobs.jobs_of(tx, uid), resource_index=index, pin=pin
         )
     version, versions = snapshot_policy(tx, uid, spec), policy_hashes(spec)
     outcome = ReconcileOutcome(
@@ -141,7 +141,9 @@ def reconcile(
     if is_external(spec):
         roll_out_by_runs(tx, outcome, spec, labels, overrides, staged, rollouts)
     else:
-        text = f"{row.kind} {row.name} rolls out by itself: strategy.type External is for runs"
+        text = (
+            f"{row.kind} {row.name} rolls out without runs: only strategy.type External uses them"
+        )
         refuse_all(tx, staged, text, final=True)
         roll_out(tx, outcome, spec, policy, Overrides(tx, row, selection, overrides), labels)
     outcome.await_reports()
@@ -168,7 +170,7 @@ def _refuse(tx: Transaction, row: StoredObject, runs: Sequence[StoredObject], wh
 
 
 def _used(row: StoredObject, bound: Iterable[Binding], runs: Iterable[StoredObject]) -> set[int]:
-    """Versions that clusters have, runs bring, or somebody went back to: they are kept."""
+    """Versions that clusters have, runs bring, or a rollback uses: they are kept."""
     used = {int(each.resource_snapshot) for each in bound if each.resource_snapshot}
     used |= {index for each in runs if (index := index_of(each)) is not None}
     asked = read_pin(row.status)
@@ -178,7 +180,7 @@ def _used(row: StoredObject, bound: Iterable[Binding], runs: Iterable[StoredObje
 def _unsupported(
     policy: Policy, selection: Selection, *, only_compares: bool, per_object: bool
 ) -> Rung | None:
-    """Why the placement can not be carried out as it is written."""
+    """The reason why the placement can not be executed in this form."""
     if selection.refused:
         text = f"namespaces {', '.join(sorted(selection.refused))} can not be placed"
         return unscheduled("InvalidResourceSelectors", text)
@@ -287,11 +289,11 @@ def _refusals(
 
 
 def _letting_go(tx: Transaction, outcome: ReconcileOutcome) -> tuple[Filter, ...]:
-    """A cluster that was evicted lets go of what it has before it may be picked again."""
+    """A cluster that was evicted releases its objects before it may be picked again."""
     evicted = [b.cluster for b in outcome.before.values() if b.policy_snapshot == EVICTED]
     held = read_held(tx, outcome.row.uid) if evicted else {}
     why = (
-        "an eviction took back what it has of this placement: it is picked again once that is gone"
+        "an eviction withdrew this placement from it: it is picked again once the objects are gone"
     )
     left = {cluster: why for cluster in evicted if cluster in held}
     return (Standing(left),) if left else ()
@@ -320,7 +322,7 @@ def _first_rung(outcome: ReconcileOutcome) -> Rung:
 
 
 def _nothing(spec: JsonView) -> str:
-    """Why no cluster is looked for, with what the selectors name."""
+    """The reason why no cluster is searched, with the names of the selectors."""
     rules = spec.get("resourceSelectors") or ()
     named = [
         " ".join(part for part in (each.get("kind"), each.get("name") or "by labels") if part)
@@ -332,7 +334,7 @@ def _nothing(spec: JsonView) -> str:
 
 def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
     """Withdraw or abandon what a deleted placement placed, except Jobs that finished; then its record."""
-    jobs = [j for j in placements.jobs_of(tx, uid) if j.state not in TERMINAL]
+    jobs = [j for j in placed_jobs.jobs_of(tx, uid) if j.state not in TERMINAL]
     release_jobs(tx, uid, jobs, "PlacementDeleted", "its placement was deleted")
     left = [w for w in works.of_placement(tx, uid) if w.action != "Keep" or w.epoch == 0]
     give_up(tx, left, None if row is None else row.spec or {})
@@ -354,8 +356,8 @@ def _take_back(tx: Transaction, uid: str, row: StoredObject | None) -> None:
         name=row.name,
         reason="Deleted",
         message=(
-            "everything it placed has been left to the members"
+            "all its objects have been abandoned in the members"
             if abandons(row.spec or {})
-            else "everything it placed has been taken back"
+            else "all its objects have been withdrawn"
         ),
     )

@@ -32,17 +32,17 @@ _ITS_OWN: Final = frozenset({KUEUE, PLACEMENT, CLUSTER})
 
 
 def is_asked(spec: JsonView) -> bool:
-    """Whether statuses of what the placement selects are asked for."""
+    """True if a placement asks for statuses of its objects."""
     return _strategy(spec).get("type") == "Mirror"
 
 
 def is_to_original(spec: JsonView) -> bool:
-    """Whether they become the statuses of the objects themselves: one cluster alone can hold them."""
+    """True if they become the statuses of the objects themselves: only one cluster can hold them."""
     return is_asked(spec) and unheeded.reports_to_original(spec)
 
 
 def reported(work: Work | None) -> JsonView | None:
-    """What a member last told as the object's status; None: nothing of the present generation."""
+    """A member's last report of the object's status; None: nothing of the present generation."""
     if work is None or work.phase != "Applied" or not work.options.report_status:
         return None
     found: JsonView | None = (work.observed or {}).get("status")
@@ -58,7 +58,7 @@ def copy_statuses(
 ) -> None:
     """Bring the statuses of objects level with what their member tells; `held`: works by uid.
 
-    One whose status is reported no longer has none: it is not known. What another placement has put
+    If its status is no longer reported, it has none: it is not known. What another placement has put
     in the cluster is not this one's to tell.
     """
     to_original = is_to_original(spec)
@@ -172,7 +172,7 @@ def member_generation(work: Work | None) -> int:
 def as_placed(resource: Resource, work: Work, owner: str) -> Item:
     """The result of a comparison, taken from the report on another placement's work."""
     if work.action not in HELD:
-        return Item(resource, message=f"{owner} takes it back: it is compared once it is gone")
+        return Item(resource, message=f"{owner} withdraws it: it is compared once it is gone")
     compared = is_compared(work) if work.action == "Compare" else is_applied(work)
     return Item(
         resource,

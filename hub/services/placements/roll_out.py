@@ -1,4 +1,4 @@
-"""Which clusters of a placement get its newest version now: the pure rule asked of what stands there.
+"""Clusters of a placement that get its newest version now: applies the pure rule to the current versions.
 
 A cluster is compared by what it holds: where the newest version would change nothing, it has it. Options of
 applying are no part of a version: a change of those goes to every cluster at once.
@@ -45,7 +45,7 @@ class Found:
         return self.version is not None and bool(self.version.fault) and not self.holding.given
 
     def has_all(self, *, given: bool) -> bool:
-        """Is what it holds what it is to hold, `given` now or before? Then reports give it no more."""
+        """Is what it holds what it is to hold, `given` now or before? Then reports no longer give it."""
         if self.version is None or self.version.fault or self.given.leaving:
             return False
         return given or (self.holding.given and self.holding.current)
@@ -149,7 +149,7 @@ def has_version(
     """Does a cluster have this version, whatever revision it was given it by?
 
     Overrides that are not for this placement alone count with its next version: until then it has what
-    they made before. What can not be made is not given.
+    they made before. An object that can not be rendered is not sent.
     """
     kept = any(work.action in HELD for work in there.values())
     if version.fault:
@@ -248,7 +248,7 @@ def _step(
 
 
 def _target(policy: Policy, chosen: Collection[str]) -> int:
-    """How many clusters the policy wants."""
+    """The policy's number of clusters."""
     if policy.type == "PickN":
         return policy.count or 0
     return len(policy.cluster_names) if policy.type == "PickFixed" else len(chosen)
@@ -260,7 +260,7 @@ def _note(
     step: Step,
     give: Mapping[str, Sequence[SelectedObject]],
 ) -> None:
-    """What every cluster has been given after this step."""
+    """The objects of every cluster after this step."""
     for cluster, each in found.items():
         given = outcome.given[cluster] = each.given
         version = each.version

@@ -1,4 +1,4 @@
-"""What a placement selects: objects and Jobs by kind, name or labels, and what lives in Namespaces.
+"""The selection of a placement: objects and jobs by kind, name or labels, and the contents of Namespaces.
 
 `read_selectors` is pure and hashable-free: it turns `spec.resourceSelectors` (normalised v1) into
 rules that are asked about one resource at a time; `select` asks them of the store.
@@ -10,17 +10,19 @@ from typing import Final
 
 from hub.domain.placement.status import Resource
 from hub.services.reading.envelopes import NotPlaced, is_envelope, open_all
-from hub.store import objects, placements, workloads
+from hub.store import objects, placed_jobs, workloads
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.documents import JsonView
+from shared.kinds.dispatched import GROUPED
 from shared.kinds.metadata import controllers_of
 from shared.kinds.placement_rules import is_reserved_namespace
 from shared.kinds.scopes import is_made_everywhere, is_never_placed
 from shared.selectors import LabelSelector, read_selector
 
 JOB: Final = ("batch", "Job")
+OF_JOBS: Final = frozenset({JOB}) | GROUPED  # groups and kinds of what queues admit
 NAMESPACE: Final = ("", "Namespace")
 CLUSTER_SCOPED: Final = "ClusterResourcePlacement"
 REFUSED_BY_HUB: Final = "RefusedByHub"
@@ -73,9 +75,9 @@ class SelectionRules:
 
     @property
     def selects_jobs(self) -> bool:
-        """May Jobs be among what is selected?"""
+        """May jobs, of whatever kind, be among what is selected?"""
         return any(
-            (rule.group, rule.kind) == JOB
+            (rule.group, rule.kind) in OF_JOBS
             or ((rule.group, rule.kind) == NAMESPACE and rule.scope != _NS_ONLY)
             for rule in self.rules
         )
@@ -95,7 +97,8 @@ class NotTakenObject:
 
 @dataclass(slots=True)
 class Selection:
-    """What is selected. `jobs_by_name`: uids of Jobs that a selector names.
+    """The selected objects. `jobs`: Jobs, and what else queues admit; `jobs_by_name`: those of them that a
+    selector names.
 
     Of `envelopes` the objects in them are among `objects`, `inside` says in which; `left_out` is not placed.
     """
@@ -172,7 +175,7 @@ def needed_kinds(spec: JsonView) -> tuple[set[tuple[str, str, str]], bool]:
 
 
 def select(tx: Transaction, rules: SelectionRules) -> Selection:
-    """What the placement selects now."""
+    """The placement's present selection."""
     found = choose(tx, rules)
     found.open(tx)
     return found
@@ -198,19 +201,15 @@ def choose(tx: Transaction, rules: SelectionRules) -> Selection:
             elif rule.scope != _NS_ONLY:
                 _whole_namespace(tx, row.name, found)
     for rule in rules.rules:
-        if rule in chosen:
-            continue
-        if (rule.group, rule.kind) == JOB:
-            _jobs(tx, rule, rules.namespace or inside, found)
-        else:
-            for row in _objects(tx, rule, rules.namespace or inside):
-                found.objects[row.uid] = row
+        if rule not in chosen:
+            _of_rule(tx, rule, rules.namespace or inside, found)
     return found
 
 
 def resource_of_job(row: Workload) -> Resource:
-    """The identifier of a Job, from its workload."""
-    return Resource("batch", "v1", "Job", row.namespace, row.name)
+    """The identifier of a job's object, from its workload."""
+    group, _, version = row.api_version.rpartition("/")
+    return Resource(group, version, row.kind, row.namespace, row.name)
 
 
 def resource_of(row: StoredObject) -> Resource:
@@ -259,25 +258,39 @@ def _whole_namespace(tx: Transaction, namespace: str, found: Selection) -> None:
     for row in objects.list_namespace(tx, namespace, limit=100_000):
         if not is_never_placed(row.api_group, row.kind) and _may_be_placed(row):
             found.objects[row.uid] = row
-    for job in placements.live_jobs(tx, namespace):
+    for job in placed_jobs.live_jobs(tx, namespace):
         found.jobs[job.uid] = job
+
+
+def _of_rule(tx: Transaction, rule: Rule, namespace: str, found: Selection) -> None:
+    if (rule.group, rule.kind) in OF_JOBS:
+        _jobs(tx, rule, namespace, found)
+    if (rule.group, rule.kind) != JOB:  # of the other kinds, those that name no queue
+        for row in _objects(tx, rule, namespace):
+            found.objects[row.uid] = row
 
 
 def _jobs(tx: Transaction, rule: Rule, namespace: str, found: Selection) -> None:
     if rule.name:
         row = workloads.live_by_name(tx, [(namespace, rule.name)]).get((namespace, rule.name))
-        if row is not None:
+        if row is not None and _is_of(row, rule):
             found.jobs[row.uid] = row
             found.jobs_by_name.add(row.uid)
         return
-    for row in placements.live_jobs(tx, namespace):
-        if rule.labels is None or rule.labels.matches(row.labels or {}):
+    for row in placed_jobs.live_jobs(tx, namespace):
+        if _is_of(row, rule) and (rule.labels is None or rule.labels.matches(row.labels or {})):
             found.jobs[row.uid] = row
 
 
+def _is_of(row: Workload, rule: Rule) -> bool:
+    return (row.api_version.rpartition("/")[0], row.kind) == (rule.group, rule.kind)
+
+
 def _may_be_placed(row: StoredObject) -> bool:
-    """Not what every namespace gets by itself, and not what a controller of the hub cluster owns."""
-    if is_made_everywhere(row.kind, row.name):
+    """Not an object of every namespace, not what a controller of the hub cluster owns, and no CronJob
+    whose schedule the hub keeps.
+    """
+    if is_made_everywhere(row.kind, row.name) or row.is_scheduled:
         return False
     manifest = row.manifest or {}
     if row.kind == "Secret" and manifest.get("type") == "kubernetes.io/service-account-token":

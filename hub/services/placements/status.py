@@ -182,7 +182,7 @@ def _name_behind(tx: Transaction, items: dict[str, list[Item]]) -> None:
 
 
 def _selected(outcome: ReconcileOutcome) -> list[Resource]:
-    """What is selected, and finished Jobs that were and are gone from the hub."""
+    """The selection, and finished Jobs that were selected and are gone from the hub."""
     found = set(outcome.selection.resources()) | {resource_of_job(job) for job in outcome.jobs}
     return sorted(found, key=lambda r: (r.group, r.kind, r.namespace, r.name))
 
@@ -200,7 +200,7 @@ def _refused(outcome: ReconcileOutcome) -> dict[str, str]:
 
 
 def _owner(uid: str | None, rows: Mapping[str, StoredObject]) -> str:
-    """Who placed an object first, as people name it; "" where that is this placement."""
+    """The placement that placed an object first, as people name it; "" if it is this one."""
     if uid is None:
         return ""
     row = rows.get(uid)
@@ -241,8 +241,9 @@ def _job_item(job: Workload, work: Work | None) -> Item | None:
 @dataclass(frozen=True, slots=True)
 class Next:
     """When to look at a placement again. `unsettled`: it would gain from other clusters; `leaving`: it
-    waits for these to let go what is taken back; `at`: something is due though nothing is told until then;
+    waits for these to release withdrawn objects; `at`: a deadline that no change announces;
     `watched`: objects that it placed what is in, or told its status beside; `namespaces`: of its objects.
+    `awaits`: clusters whose agents have yet to report consent in these.
     `standing`: by which reports alone bring its status up to date; None: it has to be reconciled for them.
     """
 
@@ -251,6 +252,7 @@ class Next:
     at: dt.datetime | None = None
     watched: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
+    awaits: frozenset[str] = frozenset()
     standing: RolledOut | None = None
 
 
@@ -269,7 +271,7 @@ def reconcile_with_status(
 ) -> Next:
     """Bring one placement and its status up to date.
 
-    `overrides` are the uids of all that are stored: mostly none, and then nothing is asked. `profile` and
+    `overrides`: the uids of all stored ones: mostly none, and then nothing is read. `profile` and
     `suspect_after_s`: of scheduling, by the settings. `runs`: uids of its staged update runs that are
     not over. `asked`: namespaces whose consent members report. `refused`: what the hub did not take from the
     hub cluster.
@@ -299,4 +301,5 @@ def reconcile_with_status(
     if abandon.compares(outcome.row.spec or {}):  # others may hold what it compares
         watched |= outcome.selection.objects.keys()
     namespaces = namespaces_of_rows(outcome.selection.objects.values())
-    return Next(unsettled, leaving, outcome.again_at, frozenset(watched), namespaces, standing)
+    awaits, at = outcome.awaits, outcome.again_at
+    return Next(unsettled, leaving, at, frozenset(watched), namespaces, awaits, standing)

@@ -10,6 +10,7 @@ from hub.services.consent.shown import list_namespaces
 from hub.services.context.settings import Settings
 from hub.services.index import pool_keys
 from hub.services.index.fleet import read_member, state_of
+from hub.services.kinds import member_kinds
 from hub.services.members import forgotten
 from hub.services.reading import first_agents
 from hub.store import clusters, jobs, tokens
@@ -38,7 +39,9 @@ def get_cluster(tx: Transaction, name: str, settings: Settings) -> Json:
     left = forgotten.of(tx, name)
     leaves = name in clusters.leaving(tx)
     view = _view(member, capacity, held, reserved, tx.now, settings, since, leaves)
+    _, cluster = read_member(member, None if capacity is None else capacity[0], since)
     return view | {
+        "workKinds": member_kinds.kinds_of_work(tx, cluster),
         "leftovers": len(left),
         "leftoverJobs": left,
         "credentialExpiresAt": stamp(tokens.good_until(tx, name)),
@@ -106,12 +109,14 @@ def _view(
     key_revisions: Mapping[str, int],
     leaves: bool,
 ) -> Json:
-    told, cluster = read_member(member, None if capacity is None else capacity[0], key_revisions)
+    version, cluster = read_member(
+        member, None if capacity is None else capacity[0], key_revisions
+    )
     state = _state(member, cluster, now, settings, leaves)
     return {
         "name": member.name,
         "state": state,
-        "ready": state in {"Ready", "Cordoned", "Leaving"} and told is not None,
+        "ready": state in {"Ready", "Cordoned", "Leaving"} and version is not None,
         "reason": cluster.down_cause if state == "Unhealthy" else "",
         "message": _why(state, cluster),
         "cordoned": member.cordoned,
@@ -119,7 +124,7 @@ def _view(
         "taints": member.taints,
         "jobs": held,
         "nodeCount": cluster.node_count,
-        "kubernetesVersion": (told or {}).get("kubernetes_version", ""),
+        "kubernetesVersion": version or "",
         "resources": _resources(cluster, reserved),
         "pools": [
             {
@@ -155,7 +160,7 @@ def _view(
 
 
 def _agent(member: Member) -> Json:
-    """What the agent is and how it comes, as of its session."""
+    """The agent and its connection, as of its session."""
     facts = member.agent or {}
     return {
         "agentVersion": facts.get("version", ""),
@@ -166,15 +171,15 @@ def _agent(member: Member) -> Json:
 
 
 def _why(state: str, cluster: Cluster) -> str:
-    """What keeps new work away."""
+    """The reasons that keep new work away."""
     if state == "Fenced":
-        return "it was written off: delete it, or join another cluster under its name"
+        return "it was fenced: delete it, or join another cluster under its name"
     if state == "Unhealthy":
         if cluster.down == first_agents.REASON:
             return cluster.down
         return f"{trouble(cluster.down_cause)}: {cluster.down}"
     if state == "Leaving":
-        return "what it holds is taken back, then it is forgotten"
+        return "its objects are withdrawn, then it is removed"
     return ""
 
 

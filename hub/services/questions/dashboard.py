@@ -1,4 +1,4 @@
-"""Everything the live page shows, each part read by itself: one that fails leaves the others whole."""
+"""Data of the live page, each part read separately: a failing part leaves the others whole."""
 
 import datetime as dt
 import time
@@ -46,7 +46,7 @@ _logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What of the jobs a viewer wants to see."""
+    """The viewer's filter of jobs."""
 
     group: str = ""  # of GROUPS, several with commas between them; "" for all
     text: str = ""  # part of a namespace, name, queue or cluster
@@ -63,12 +63,12 @@ class Asked:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether anything is left out."""
+        """True if anything is left out."""
         return bool(self.group or self.is_of_part)
 
     @property
     def is_of_part(self) -> bool:
-        """Whether jobs are left out whatever their state."""
+        """True if jobs are left out whatever their state."""
         return any((self.text, self.owner, self.namespace, self.queue, self.cluster))
 
 
@@ -90,7 +90,7 @@ class JobsPage:
 
 @dataclass(frozen=True, slots=True)
 class FleetRows:
-    """What is shown of the whole fleet; None for what can not be read.
+    """The view of the whole fleet; None for what can not be read.
 
     To who sees part of it, what has no namespace is empty: it is not theirs to see.
     """
@@ -108,7 +108,7 @@ class FleetRows:
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """What one view of the live page is made of, read over one snapshot."""
+    """The content of one view of the live page, read over one snapshot."""
 
     fleet: FleetRows
     jobs: JobsPage
@@ -149,7 +149,7 @@ def read_page(
 
 
 def read_fleet(tx: Transaction, settings: Settings) -> FleetRows:
-    """Each part by itself, cut to what whoever asks may see."""
+    """Each part separately, cut to the reader's rights."""
     partial = not tx.scope.is_everything
     return FleetRows(
         at=tx.now,
@@ -192,7 +192,7 @@ def _find(tx: Transaction, asked: Asked, offset: int, limit: int) -> list[JobOnP
 
 
 def _told(tx: Transaction, row: JobOnPage, waiting: WaitingView | None) -> Json:
-    """Why a job waits, with its position; {} where its row says all, or it can not be said."""
+    """The reason why a job waits, with its position; {} if its row says all, or it is unknown."""
     if row.state != State.PENDING:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The audit as it is asked for: who did what, newest first."""
+"""Queries of the audit, newest first."""
 
 import datetime as dt
 from collections.abc import Mapping

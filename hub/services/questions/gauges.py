@@ -1,4 +1,5 @@
-"""Queues for Prometheus, under the names that Kueue made known: gauges, read when they are asked for.
+"""Gauges for Prometheus, computed at each scrape: queues, under Kueue's names, and placements with the
+objects that they gave to clusters.
 
 From the store come quota and what is taken of it, from the index who is parked. Unlimited is +Inf, an
 amount of cpu in cores, of anything else in base units, as Kueue exports them.
@@ -6,7 +7,7 @@ amount of cpu in cores, of anything else in base units, as Kueue exports them.
 
 import datetime as dt
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,18 +19,22 @@ from hub.domain.quota.declared import FlavorResource
 from hub.domain.quota.tree import UNLIMITED
 from hub.services.index.index import ScheduleIndex
 from hub.services.index.reservations import Settlement
+from hub.services.questions.rollouts import RUN_STATES, run_state
 from hub.services.queues import usage
 from hub.services.queues.usage import Counted
 from hub.services.works import counters
-from hub.store import objects
+from hub.store import objects, placements, settled as stored_settled, work_pages
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
+from hub.store.work_pages import PlacedFigures
 from shared.conditions import is_true
 from shared.documents import JsonView
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 
 _OF: Final = ("cluster_queue", "flavor", "resource")
 _MICROSECONDS: Final = 1_000_000
+MOST_RUNS: Final = 100  # staged update runs that are counted, the newest
+MOST_BEHIND: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +86,86 @@ def made_of(
         ),
         Gauge(
             "roadstead_cohort_weighted_share",
-            "How far a cohort lives beyond its own quota, in thousandths",
+            "Usage of a cohort beyond its own quota, in thousandths",
             ("cohort",),
             [((name,), counted.cohort_share(name)) for name in sorted(counted.tree.cohorts)],
         ),
     ]
+
+
+def of_placements(tx: Transaction) -> Sequence[Gauge]:
+    """Placements, staged update runs, and what stands of them in each cluster."""
+    runs: Counter[str] = Counter(run_state(row) for row in placements.list_runs(tx, MOST_RUNS))
+    behind = len(placements.behind_newest(tx, MOST_BEHIND))
+    return made_of_placements(
+        placements.uids(tx),
+        stored_settled.unsettled(tx),
+        behind,
+        runs,
+        work_pages.placed_figures(tx),
+    )
+
+
+def made_of_placements(
+    uids: Collection[str],
+    unsettled: Mapping[str, int],
+    behind: int,
+    runs: Mapping[str, int],
+    placed: Sequence[PlacedFigures],
+) -> Sequence[Gauge]:
+    """The same of rows that were read."""
+    states: Counter[str] = Counter(_state_of(unsettled.get(uid)) for uid in uids)
+    drifted: Counter[str] = Counter()
+    unavailable: Counter[str] = Counter()
+    for each in placed:
+        drifted[each.cluster] += each.drifted
+        unavailable[each.cluster] += each.unavailable
+    of_cluster = ("cluster",)
+    return [
+        Gauge(
+            "roadstead_placements",
+            "Placements by state: settled, unsettled or unscheduled",
+            ("state",),
+            [((state,), states[state]) for state in ("Settled", "Unsettled", "Unscheduled")],
+        ),
+        Gauge(
+            "roadstead_placements_behind",
+            "Placements whose newest version some chosen cluster has not received",
+            (),
+            [((), behind)],
+        ),
+        Gauge(
+            "roadstead_update_runs",
+            "The newest staged update runs by state",
+            ("state",),
+            [((state,), runs.get(state, 0)) for state in RUN_STATES],
+        ),
+        Gauge(
+            "roadstead_placed_objects",
+            "Objects that placements gave to a cluster, by the phase that its agent reported",
+            ("cluster", "phase"),
+            [((each.cluster, each.phase or "Unreported"), each.objects) for each in placed],
+        ),
+        Gauge(
+            "roadstead_unavailable_objects",
+            "Those of them that are not available",
+            of_cluster,
+            [((name,), number) for name, number in sorted(unavailable.items())],
+        ),
+        Gauge(
+            "roadstead_drifted_objects",
+            "Those of them with fields that differ from what the hub wants",
+            of_cluster,
+            [((name,), number) for name, number in sorted(drifted.items())],
+        ),
+    ]
+
+
+def _state_of(unsettled: int | None) -> str:
+    """Of a placement, by the number of its chosen clusters in which not all is there; None: it chose none."""
+    if unsettled is None:
+        return "Unscheduled"
+    return "Unsettled" if unsettled else "Settled"
 
 
 def decided(plan: Plan, placed: Collection[str], index: ScheduleIndex, now: dt.datetime) -> None:
@@ -148,7 +228,7 @@ def _counts(names: Sequence[str], counted: Counted) -> list[Gauge]:
         ),
         Gauge(
             "roadstead_cluster_queue_weighted_share",
-            "How far a queue lives beyond its own quota, in thousandths",
+            "Usage of a queue beyond its own quota, in thousandths",
             queue,
             [((name,), counted.share(name)) for name in names],
         ),
@@ -162,7 +242,7 @@ def _quotas(counted: Counted) -> list[Gauge]:
         "borrowing_limit": "The most that may be borrowed",
         "lending_limit": "The most that may be lent",
         "resource_reservation": "What is reserved",
-        "resource_usage": "What is reserved by admitted workloads",
+        "resource_usage": "Amounts reserved by admitted workloads",
     }
     made = {
         name: Gauge(f"roadstead_cluster_queue_{name}", text, _OF) for name, text in told.items()

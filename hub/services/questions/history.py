@@ -1,4 +1,4 @@
-"""What has been added to the history of events since somebody looked last.
+"""Events added to the history since the last read.
 
 Ids of several hubs are given before they commit: an event may appear below one that was seen. So that
 the last few ids are looked at again, and which of them were seen is remembered.
@@ -10,11 +10,11 @@ from hub.store import events
 from hub.store.records.history import StoredEvent
 from hub.store.transaction import Transaction
 
-OVERLAP: Final = 200  # ids that are looked at again
+OVERLAP: Final = 200  # ids that are read again
 
 
 class NewHistory(NamedTuple):
-    """`left_out`: how many more there were. `newest`, `seen`: what the next question is asked with."""
+    """`left_out`: how many more there were. `newest`, `seen`: arguments of the next query."""
 
     events: list[StoredEvent]
     left_out: int

@@ -10,9 +10,11 @@ from hub.services.chains import shown
 from hub.services.context import rendering
 from hub.services.context.hub_cluster import hub_cluster_uid
 from hub.services.context.paging import Pager
+from hub.services.reading import member_status
 from hub.services.works import cluster_loss
-from hub.store import changes, events, jobs, manifests, workloads
+from hub.store import changes, events, jobs, manifests, objects, workloads
 from hub.store.records.history import StoredEvent
+from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from hub.store.spans import MOST_READ, Position
 from hub.store.transaction import Transaction
@@ -95,7 +97,7 @@ def revision(tx: Transaction) -> int:
 
 
 def find_job(tx: Transaction, uid: str) -> Workload:
-    """The workload row. Raises Rejected: NotFound; Forbidden where it may be seen and no more."""
+    """The workload row. Raises Rejected: NotFound; Forbidden if it may only be seen."""
     row = workloads.get(tx, uid)
     if row is None or not is_shown(tx, row):
         raise Rejected(RejectCode.NOT_FOUND, f"there is no job {uid[:64]}")
@@ -103,19 +105,19 @@ def find_job(tx: Transaction, uid: str) -> Workload:
 
 
 def is_shown(tx: Transaction, row: Workload) -> bool:
-    """Whether it is there at all for whoever asks."""
+    """True if it exists for the caller."""
     return tx.scope.shows(row.namespace, row.queue, row.owner)
 
 
 def require(tx: Transaction, row: Workload) -> Workload:
-    """The row, which whoever asks sees and may do that to. Raises Rejected: Forbidden."""
+    """The row, which the caller may see and act on. Raises Rejected: Forbidden."""
     if (refusal := refusal_of(tx, row)) is not None:
         raise refusal
     return row
 
 
 def refusal_of(tx: Transaction, row: Workload) -> Rejected | None:
-    """Why whoever asks may not do that to it, be it seen or not."""
+    """The reason why the caller may not do that to it, seen or not."""
     return refusal_within(tx, row.namespace, row.name, row.queue, row.owner)
 
 
@@ -139,11 +141,24 @@ def find_job_by_name(tx: Transaction, namespace: str, name: str) -> Workload:
     if row is None or not is_shown(tx, row):
         namespace, name = namespace[:64], name[:64]
         text = f"there is no job {namespace}/{name}"
-        if hub_cluster_uid(tx):
+        cron_job = objects.find(tx, "batch", "CronJob", namespace, name)
+        if cron_job is not None and tx.scope.shows(namespace):
+            text += f": {_of_cron_job(cron_job)}"
+        elif hub_cluster_uid(tx):
             seen = f"kubectl describe job {name} -n {namespace}"
             text += f"; if kubectl made one and the hub refused it, this says why: {seen}"
         raise Rejected(RejectCode.NOT_FOUND, text)
     return require(tx, row)
+
+
+def _of_cron_job(row: StoredObject) -> str:
+    """Words for the caller that names a CronJob as a job."""
+    if not row.is_scheduled:
+        return "it is a CronJob without a queue, and the hub runs no Jobs of it"
+    return (
+        f"it is a CronJob, whose runs are the Jobs {row.name}-MINUTES: "
+        f"roadstead jobs ls -n {row.namespace} lists them"
+    )
 
 
 def show_job(tx: Transaction, row: Workload) -> Json:
@@ -153,6 +168,7 @@ def show_job(tx: Transaction, row: Workload) -> Json:
     told = rendering.whole_job(
         row, None if manifest is None else orjson.loads(manifest[1]), shape.get(row.shape)
     )
+    told["status"] = member_status.of_job(tx, row)
     return told | cluster_loss.view(tx, row) | shown.view(tx, row)
 
 

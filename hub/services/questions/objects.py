@@ -75,7 +75,7 @@ def list_objects(
 
 
 def list_kinds(tx: Transaction) -> Json:
-    """Kinds that the hub holds, with how many of each."""
+    """Kinds that the hub holds, with their counts."""
     return {
         "items": [
             {"group": group, "kind": kind, "count": count}
@@ -85,7 +85,7 @@ def list_kinds(tx: Transaction) -> Json:
 
 
 def find_shown(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> StoredObject:
-    """The row, if whoever asks may see it. Raises Rejected: NotFound, the same as where there is none."""
+    """The row, if the caller may see it. Raises Rejected: 404 if not visible, the same as if absent."""
     if not tx.scope.shows(namespace):
         raise _absent(kind, namespace, name)
     return find(tx, group, kind, namespace, name)

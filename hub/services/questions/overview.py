@@ -6,11 +6,14 @@ from hub.domain.instants import stamp
 from hub.services.context import identity, timeline
 from hub.services.context.paging import PAGE_BYTES, Pager, within
 from hub.services.context.settings import Settings
+from hub.services.leftovers import left_objects
 from hub.services.members import forgotten
 from hub.services.members.liveness import joined_clusters
 from hub.services.placements.manifests.render import envelope
 from hub.services.questions import clusters
 from hub.services.queues import unqueued
+from hub.services.reading import unread_kinds
+from hub.services.works import accounted
 from hub.store import changes, objects, tallies, work_pages
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -39,7 +42,7 @@ def overview(tx: Transaction, settings: Settings) -> Json:
 
 
 def _conditions(tx: Transaction, settings: Settings) -> list[Json]:
-    """What an administrator has to know of the hub itself."""
+    """Facts for an administrator about the hub itself."""
     why = timeline.stopped(tx)
     back = {"type": timeline.CODE, "status": "True", "reason": timeline.CODE, "message": why}
     others = (forgotten.condition(tx), unqueued.condition(tx, settings.intake.unqueued_jobs))
@@ -47,19 +50,29 @@ def _conditions(tx: Transaction, settings: Settings) -> list[Json]:
 
 
 def restored(tx: Transaction) -> Json:
-    """Whether the store went back, and what is left from before: {"stopped", "awaited", "items"}.
+    """True if the store rolled back, and the leftovers from before.
 
-    `awaited`: members that have not been heard since a backup was restored.
+    `awaited`: members that have not reported since a backup was restored, until that is accepted.
+    `owing`: those that have yet to report all their Jobs since then, accepted or not; `lacking`: which right
+    some of them lack for that. `items`: Jobs;
+    `objects`: what else members hold of this hub that its store has no work for.
     """
     since = timeline.restored_at(tx)
     awaited = []
     if since is not None:
         heard = joined_clusters(tx).items()
         awaited = sorted(name for name, at in heard if at is None or at <= since)
+    owing = accounted.owing(tx)
+    lacking = unread_kinds.by_member(tx) if owing else {}
     return {
         "stopped": timeline.stopped(tx),
         "awaited": awaited,
+        "owing": owing,
+        "lacking": {
+            name: unread_kinds.lacking(lacking[name]) for name in owing if name in lacking
+        },
         "items": forgotten.list_forgotten(tx),
+        "objects": left_objects.list_left(tx),
     }
 
 

@@ -1,4 +1,4 @@
-"""What placements decided for clusters, and what clusters are given: bindings and works, page by page."""
+"""Placements' decisions for clusters, and clusters' desired objects: bindings and works, page by page."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
@@ -74,7 +74,7 @@ def _binding(bound: BoundBinding, named: Mapping[str, StoredObject]) -> Json:
 def list_works(
     tx: Transaction, of: Of, pager: Pager, token: str | None, limit: int, *, failed: bool = False
 ) -> Json:
-    """What clusters are given, and what their agents say of it: {"items", "continue"}.
+    """The works of clusters, and their agents' reports: {"items", "continue"}.
 
     `failed`: what could not be applied, or is and is not available. Raises Rejected: NotFound.
     """
@@ -93,7 +93,7 @@ def list_works(
 
 
 def _named(tx: Transaction, uids: Collection[str]) -> Mapping[str, StoredObject]:
-    """Placements by uid, those that whoever asks may see: of the others not even the name is told."""
+    """Placements by uid that the caller may see: of the others not even the name is shown."""
     if not tx.scope.is_everything:
         uids = scoping.seen_keys(tx, "objects", uids)
     return objects.get_many(tx, uids)

@@ -127,6 +127,7 @@ def _listed(row: StoredObject, local_queues: Sequence[StoredObject], counted: Co
             "pending": 0,
             "reserving": 0,
             "admitted": 0,
+            "weight": "1",
             "weightedShare": 0,
             "quotas": [],
             "localQueues": [],
@@ -154,6 +155,7 @@ def _cluster_queue(
         "pending": figures.pending,
         "reserving": figures.reserving,
         "admitted": figures.admitted,
+        "weight": _weight(row.spec),
         "weightedShare": counted.share(row.name),
         "quotas": [
             quota_tree.quota_view(counted.tree, node, of)
@@ -180,7 +182,6 @@ def _state(queue: ClusterQueue, node: Node, counted: Counted, status: Json | Non
 
 def _local_queue(row: StoredObject, counted: Counted) -> Json:
     figures = counted.local_queue(row.namespace, row.name)
-    weight = ((row.spec or {}).get("fairSharing") or {}).get("weight")
     return {
         "namespace": row.namespace,
         "name": row.name,
@@ -190,11 +191,17 @@ def _local_queue(row: StoredObject, counted: Counted) -> Json:
         "reserving": figures.reserving,
         "admitted": figures.admitted,
         "fairSharing": {
-            "weight": "1" if weight is None else str(weight),
+            "weight": _weight(row.spec),
             "admissionFairSharingStatus": counted.histories.get((row.namespace, row.name)),
         },
         "conditions": (row.status or {}).get("conditions") or [],
     }
+
+
+def _weight(spec: Json | None) -> str:
+    """Of a queue in fair sharing, as it is declared."""
+    weight = ((spec or {}).get("fairSharing") or {}).get("weight")
+    return "1" if weight is None else str(weight)
 
 
 def _target(row: StoredObject) -> str:

@@ -1,4 +1,4 @@
-"""Rollouts as people ask for them: staged update runs, and placements whose change is on its way."""
+"""Rollouts as people ask for them: staged update runs, and placements that are rolling out."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -21,6 +21,7 @@ from shared.reject_codes import RejectCode
 MOST: Final = 500  # runs looked at, the newest
 MOST_OVER: Final = 100  # of those, listed that are over
 MOST_ROLLING: Final = 200  # placements listed
+_GOES_ON: Final = "UpdateRunProgressing"
 _WHEN: Final = (("before", "beforeStageTaskStatus"), ("after", "afterStageTaskStatus"))
 
 
@@ -51,7 +52,7 @@ def get_rollout(tx: Transaction, namespace: str, name: str) -> Json:
 
 
 def _with_approvals(tx: Transaction, row: StoredObject) -> Json:
-    """A run with its stages; what was approved a moment ago is told before the run goes on by it."""
+    """A run with its stages; a fresh approval shows before the run continues."""
     told = _run(row) | {"stages": _stages(row)}
     kind = request_kind(row.kind)
     asked = (objects.find(tx, PLACEMENT, kind, row.namespace, each) for each in told["waitsFor"])
@@ -60,7 +61,10 @@ def _with_approvals(tx: Transaction, row: StoredObject) -> Json:
     for stage in told["stages"]:
         for task in stage["tasks"]:
             if task["request"] in given and not task["done"]:
-                task |= {"done": True, "message": "it is approved, and the run goes on"}
+                task |= {"done": True, "message": "approved: the run continues"}
+    if given and not told["waitsFor"]:
+        text = "approved: the run continues when nothing else holds it"
+        told |= {"reason": _GOES_ON, "message": text}
     return told
 
 
@@ -77,10 +81,23 @@ def _rolls(row: StoredObject) -> bool:
     return rung is not None and rung["status"] != "True" and strategy.get("type") != "External"
 
 
+def _standing_now(row: StoredObject) -> JsonView:
+    """The condition that says how a run stands; of one that was stopped or resumed since, what follows."""
+    conditions = (row.status or {}).get("conditions")
+    told = find(conditions, PROGRESSING) or find(conditions, INITIALIZED) or {}
+    seen = told.get("observedGeneration")
+    if is_over(row.status) or not told or seen is None or int(seen) >= row.generation:
+        return told
+    if state_of(row) == "Stop":
+        text = "stop requested: no further cluster begins, those in progress finish"
+        return {"reason": "UpdateRunStopping", "message": text}
+    return {"reason": _GOES_ON, "message": "run requested: it continues within seconds"}
+
+
 def _run(row: StoredObject) -> Json:
     status: JsonView = row.status or {}
     conditions = status.get("conditions")
-    told = find(conditions, PROGRESSING) or find(conditions, INITIALIZED) or {}
+    told = _standing_now(row)
     succeeded = find(conditions, "Succeeded")
     message = str(told.get("message") or "")
     if succeeded is not None and succeeded["status"] == "False":
@@ -108,6 +125,30 @@ def _run(row: StoredObject) -> Json:
         "waitsFor": _waits_for(status),
         "createdAt": stamp(row.created_at),
     }
+
+
+RUN_STATES: Final = (
+    "NotBegun", "Running", "WaitingForApproval", "Stuck", "Stopped", "StoppedByItself", "Failed",
+    "Succeeded",
+)  # fmt: skip
+
+
+def run_state(row: StoredObject) -> str:
+    """One of RUN_STATES: how a staged update run stands."""
+    status: JsonView = row.status or {}
+    conditions = status.get("conditions")
+    if is_over(status):
+        return "Succeeded" if is_true(conditions, "Succeeded") else "Failed"
+    if not is_true(conditions, INITIALIZED):
+        return "NotBegun"
+    if state_of(row) == "Stop":
+        return "Stopped"
+    if is_true(conditions, BY_ITSELF):
+        return "StoppedByItself"
+    if _waits_for(status):
+        return "WaitingForApproval"
+    told = find(conditions, PROGRESSING) or {}
+    return "Stuck" if told.get("reason") == "UpdateRunStuck" else "Running"
 
 
 def _waits_for(status: JsonView) -> list[str]:

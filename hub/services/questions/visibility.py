@@ -1,4 +1,4 @@
-"""Who waits in a queue, in order: Kueue's visibility API, answered from the index of every replica.
+"""Waiting workloads of a queue, in order: Kueue's visibility API, answered from the index of every replica.
 
 The order is that of the lanes, which is what a cycle follows: usage of the LocalQueue where that
 counts, priority, queue-order timestamp, uid.
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LineView:
-    """Who waits in one ClusterQueue, copied from the index.
+    """The waiting jobs of one ClusterQueue, copied from the index.
 
     `lanes`: of equal workloads, each with its rank and priority. `set_aside`: uids and LocalQueues of all
     that can not be considered, of any queue. `local_queues`: those that lead to the ClusterQueue.
@@ -68,7 +68,7 @@ def line_view(index: ScheduleIndex | None, queue: str, most: int | None = None) 
 
 
 def queue_of(index: ScheduleIndex | None, local_queue: LocalQueueKey) -> str:
-    """The ClusterQueue that a LocalQueue leads to; "" where there is none."""
+    """The ClusterQueue that a LocalQueue leads to; "" if there is none."""
     found = None if index is None else index.routes.local.get(local_queue)
     return "" if found is None else found.cluster_queue
 

@@ -43,10 +43,10 @@ def news(
 
 
 def changes(tx: Transaction, revision: int, limit: int) -> FeedPage:
-    """The change feed after `revision`, as whoever asks may see it. Raises Rejected: Expired.
+    """The change feed after `revision`, as the caller may see it. Raises Rejected: Expired.
 
-    Of part of the fleet: workloads, objects, works and bindings in it. What is gone by now is not told, for
-    nobody knows any more where it was.
+    Of part of the fleet: workloads, objects, works and bindings in it. Removed rows are not reported,
+    because their place is no longer known.
     """
     page, more = overview.changes_since(tx, revision, limit)
     reached = page[-1]["revision"] if page else revision
@@ -65,7 +65,7 @@ def changes(tx: Transaction, revision: int, limit: int) -> FeedPage:
 
 
 def states(tx: Transaction, uids: Collection[str], filters: Mapping[str, str]) -> list[Json]:
-    """How these workloads stand, those that pass the filters."""
+    """The states of these workloads, those that pass the filters."""
     rows = workload_pages.states(tx, uids)
     return [rendering.state(row) for row in rows if _passes(row, filters)]
 

@@ -1,4 +1,4 @@
-"""What no object alone can tell of cohorts: whether their parents lead back to themselves."""
+"""Rules across cohorts: whether their parents form a cycle."""
 
 from collections import ChainMap
 
@@ -11,7 +11,7 @@ from shared.reject_codes import RejectCode
 
 
 class Parents:
-    """Who hangs under whom, read at the first question, and kept as cohorts are applied."""
+    """The cohort tree, read at the first query, and kept as cohorts are applied."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx

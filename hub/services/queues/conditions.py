@@ -1,4 +1,4 @@
-"""What queue objects say of themselves: conditions in Kueue's words, and what is not enforced yet."""
+"""Conditions of queue objects, in Kueue's words, with what is not enforced yet."""
 
 import datetime as dt
 from collections.abc import Container, Iterable, Mapping
@@ -72,7 +72,7 @@ def inactivity_of(
     *,
     terminating: bool = False,
 ) -> Inactive | None:
-    """Why a ClusterQueue can admit nothing; None where it can.
+    """The reason why a ClusterQueue can admit nothing; None where it can.
 
     `cycles`: cohort → the cycle of cohorts that it leads into. `checks`: AdmissionChecks by name.
     """
@@ -135,7 +135,7 @@ def local_queue_conditions(
 
 
 def _local_queue(row: StoredObject) -> LocalQueue:
-    """What its conditions look at."""
+    """Inputs of its conditions."""
     spec = row.spec or {}
     target, stop_policy = spec.get("clusterQueue") or "", spec.get("stopPolicy") or "None"
     return LocalQueue(row.namespace, row.name, target, stop_policy)

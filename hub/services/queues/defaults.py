@@ -1,4 +1,4 @@
-"""What the hub provides by itself: missing Namespaces, and the default queue.
+"""Objects that the hub provides itself: missing Namespaces, and the default queue.
 
 Objects of origin `hub` yield to a user's object of the same name.
 """
@@ -159,7 +159,7 @@ def row_of(given: Draft, tx: Transaction) -> StoredObject:
             **(given.manifest["metadata"].get("annotations") or {}),
             **given.hub_annotations,
         },
-        spec=parsed.spec if is_typed(parsed.api_version, parsed.kind) else None,
+        spec=parsed.spec if is_typed(parsed.api_version, parsed.kind) else given.schedule,
         manifest=given.manifest,
         hash=given.hash,
         status=None,

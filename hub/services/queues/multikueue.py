@@ -71,12 +71,12 @@ def worker_says(name: str, member: Member | None, limit: dt.datetime) -> Said:
     if member.joined_at is None:
         return "False", failed, f"member {name} has not joined yet"
     if member.heartbeat_at is None or member.heartbeat_at < limit:
-        return "False", failed, f"the agent of member {name} is not heard"
+        return "False", failed, f"the agent of member {name} is silent"
     return "True", "Active", "Connected"
 
 
 def check_says(config: str, names: Any, active: Mapping[str, bool]) -> Said:
-    """Condition Active of a MultiKueue check. `names`: of its config, None where there is none.
+    """Condition Active of a MultiKueue check. `names`: of its config, None if there is none.
 
     `active`: of each MultiKueueCluster.
     """

@@ -1,4 +1,4 @@
-"""What an edit of a queue changed, as the audit has it: the verb, and each value before and after."""
+"""Audit details of a queue edit: the verb, and each value before and after."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -5,7 +5,7 @@ from hub.store.transaction import Transaction
 
 
 def concerns_queues(kind: str) -> bool:
-    """Whether objects of this kind decide what queues say of themselves."""
+    """True if objects of this kind decide the conditions of queues."""
     return kind in queue_conditions.QUEUE_KINDS
 
 

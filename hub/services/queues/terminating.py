@@ -2,7 +2,7 @@
 
 As in Kueue: Active=False, reason Terminating. Their quota stays in their cohort's tree until they go, for
 what they have admitted is charged to it. The scheduler removes the row when no job is charged any more,
-also where the object on the hub cluster is gone already because somebody took its finalizer off.
+also if the object on the hub cluster is already gone because a person removed its finalizer.
 """
 
 from collections.abc import Iterable

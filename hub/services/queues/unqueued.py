@@ -40,6 +40,17 @@ def without_limits(tx: Transaction, drafts: Sequence[Draft], unqueued_jobs: str)
     return found
 
 
+def queue_missing(tx: Transaction, given: Draft) -> str:
+    """The warning about a job of a LocalQueue that is not there (after all of a request); "" of any other."""
+    namespace = given.parsed.namespace
+    if not given.is_job or not given.queue or given.queue in local_queues(tx, namespace):
+        return ""
+    return (
+        f"metadata.labels[{labels.QUEUE_NAME}]: LocalQueue {namespace}/{given.queue} does not exist: the "
+        f"{given.parsed.kind} waits until that queue is there"
+    )
+
+
 def require_quota(
     tx: Transaction, given: Draft, row: StoredObject | None, unqueued_jobs: str
 ) -> None:
@@ -56,7 +67,7 @@ def require_quota(
     if (before or {}).get("clusterQueue") != DEFAULT and is_administered(tx):
         text = (
             f"ClusterQueue {DEFAULT} is the hub's own and has no limits: name one that an administrator made "
-            "(roadstead queues ls), or ask who administers the hub's queues"
+            "(roadstead queues ls), or ask an administrator of the hub's queues"
         )
         raise Rejected(RejectCode.FORBIDDEN, text, "spec.clusterQueue")
 

@@ -1,4 +1,4 @@
-"""Flavors that no node carries: a typo in `nodeLabels`, found before anybody waits for it.
+"""Flavors that no node carries: a typo in `nodeLabels`, found before a job waits for it.
 
 What members report is held against the labels of each flavor, on the leader; what is found is kept as
 a setting, and queues that use such a flavor say so in their conditions.

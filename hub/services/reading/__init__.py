@@ -1,1 +1,1 @@
-"""What comes in, parsed and checked before any transaction: drafts, answers, statuses, reports."""
+"""Inputs, parsed and checked before any transaction: drafts, answers, statuses, reports."""

@@ -1,9 +1,10 @@
-"""Whether a capacity report can be believed: shape and bounds of its amounts. Pure.
+"""Plausibility of a capacity report: structure and limits of its amounts. Pure.
 
 A report that fails is refused as a whole (`CapacityInvalid`) and the last good one stays: half a
 report would let the scheduler promise room that is not there.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,16 +12,17 @@ from shared import properties, quantity
 from shared.kinds import names
 from shared.kinds.selectors import LABEL_BYTES, are_labels_too_large
 from shared.quantity import shown
-from shared.wire.agent_v1 import MOST_FORBIDDEN, Capacity, GrowingPool, Pool
+from shared.wire.agent_v1 import MOST_FORBIDDEN, MOST_POD_NODES, Capacity, GrowingPool, Pool
 
 MAX_NODES: Final = 20_000
 MAX_PROPERTIES: Final = 1000
 MAX_FAULTS: Final = 100
 LONGEST_FAULT: Final = 1000
+_LONGEST_KIND: Final = 400
 
 
 def check_capacity(capacity: Capacity) -> str | None:
-    """What is wrong with a report, or None."""
+    """The fault of a report, or None."""
     if sum(len(pool.nodes) for pool in capacity.pools) > MAX_NODES:
         return f"more than {MAX_NODES} nodes"
     for pool in capacity.pools:
@@ -33,8 +35,28 @@ def check_capacity(capacity: Capacity) -> str | None:
             return fault
     for bound in capacity.bound:
         if bound.bound < 0 or bound.succeeded < 0:
-            return f"work {bound.uid}: pods can not be fewer than none"
-    return _check_properties(capacity) or _check_rights(capacity)
+            return f"work {bound.uid}: the number of pods is negative"
+    return _check_nodes(capacity) or _check_properties(capacity) or _check_rights(capacity)
+
+
+def _check_nodes(capacity: Capacity) -> str | None:
+    """Each node is listed once; pods are on these, no more than are bound; the pairs are not too many."""
+    listed = Counter(node.name for pool in capacity.pools for node in pool.nodes)
+    nodes = listed.total()
+    if len(listed) < nodes:
+        return f"node {shown(listed.most_common(1)[0][0])} is listed twice"
+    pairs = 0
+    for bound in capacity.bound:
+        told = bound.nodes or ()
+        where, counts = told[::2], told[1::2]
+        pairs += len(where)
+        if len(where) != len(counts) or len(set(where)) != len(where):
+            return f"work {bound.uid}: each node once, and how many pods are there"
+        if not all(0 <= node < nodes for node in where):
+            return f"work {bound.uid}: a pod is on a node that no pool lists"
+        if not all(count > 0 for count in counts) or sum(counts) > bound.bound:
+            return f"work {bound.uid}: the pods on nodes are not the bound pods"
+    return f"more than {MOST_POD_NODES} nodes of pods" if pairs > MOST_POD_NODES else None
 
 
 def _check_pool(pool: Pool) -> str | None:
@@ -66,14 +88,18 @@ def _check_growing(growing: GrowingPool) -> str | None:
     if len(growing.resources) != len(growing.shape):
         return f"pool {growing.name[:63]}: one amount expected per resource"
     if growing.max_nodes < 0 or growing.nodes < 0:
-        return f"pool {growing.name[:63]}: nodes can not be fewer than none"
+        return f"pool {growing.name[:63]}: the number of nodes is negative"
     if not all(0 <= amount <= quantity.MAX for amount in growing.shape):
         return f"pool {growing.name[:63]}: an amount is out of bounds"
     return None
 
 
 def _check_rights(capacity: Capacity) -> str | None:
-    """Namespaces in which the agent may not create Jobs are names, and few."""
+    """Namespaces in which the agent may not create Jobs are names, and few; so are kinds without a right."""
+    if len(capacity.unread_kinds) > MOST_FORBIDDEN:
+        return f"more than {MOST_FORBIDDEN} kinds without a right"
+    if any(len(each) > _LONGEST_KIND for each in capacity.unread_kinds):
+        return f"a kind without a right has more than {_LONGEST_KIND} characters"
     forbidden = capacity.jobs_forbidden_in or ()
     if len(forbidden) > MOST_FORBIDDEN:
         return f"more than {MOST_FORBIDDEN} namespaces without a right"
@@ -96,5 +122,5 @@ def _check_properties(capacity: Capacity) -> str | None:
     if len(capacity.property_faults) > MAX_FAULTS:
         return f"more than {MAX_FAULTS} faults of properties"
     if any(len(fault) > LONGEST_FAULT for fault in capacity.property_faults):
-        return "a fault of a property is told at too great length"
+        return "the message of a property's fault is too long"
     return None

@@ -24,7 +24,7 @@ class Contradictions:
         self._labels: dict[str, Mapping[str, str]] | None = None  # by member
 
     def refuse(self, given: Draft) -> Rejected | None:
-        """Why a Job can not be meant, or None. Code: Contradiction."""
+        """The reason why a Job is invalid, or None. Code: Contradiction."""
         annotations = given.parsed.annotations
         named, text = annotations.get(CLUSTERS), annotations.get(CLUSTER_SELECTOR)
         if not named or not text:

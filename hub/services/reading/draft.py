@@ -6,7 +6,7 @@ that was applied there, whatever its API server wrote around it.
 
 import datetime as dt
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -15,7 +15,12 @@ from hub.domain.access import EVERYTHING, Scope
 from hub.domain.workloads.demand import CLUSTER_SELECTOR
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.shape import encode, shape_hash
+from hub.domain.workloads.work_form import WorkForm
 from hub.services.context.ids import generated_name, new_uid
+from hub.services.kinds import definitions
+from hub.services.kinds.declared_kinds import NONE, DeclaredKinds
+from hub.services.reading.cron_jobs import read_cron_job
+from hub.services.reading.work_kinds import ReadWork, read_work
 from shared import labels as keys
 from shared.documents import Json
 from shared.generated import clean_template
@@ -41,12 +46,14 @@ _NOT_DECLARED: Final = frozenset(
 class Draft:
     """A manifest on its way in. `uid` is its hub-cluster uid, or new. `index` is its place in a list.
 
-    `submitted_by`: who sent it by REST; what comes from the hub cluster says so itself.
-    `resource_version`: the declaration that it is to replace, and no other; "": any. `sees`: which jobs
-    there are for whoever sent it. `may_set_priority`: its sender administers its queue, and may give it a
+    `submitted_by`: the sender by REST; objects from the hub cluster carry it themselves.
+    `resource_version`: the declaration that it is to replace, and no other; "": any. `sees`: the jobs that
+    exist for the sender. `may_set_priority`: its sender administers its queue, and may give it a
     priority that no class says. `priority_classes`: those that its sender may name; None: all.
     `priority_from`: who answers for the priority number of a bare Workload. `within_quotas`: its sender may
-    not change ClusterQueues, and so makes no LocalQueue outside their quotas.
+    not change ClusterQueues, and so makes no LocalQueue outside their quotas. `form`: of work that is no Job,
+    how it is written into a member. `schedule`, `child`: of a CronJob that the hub runs, its spec without the
+    Job template, and the Job of one run.
     """
 
     parsed: Parsed
@@ -66,10 +73,21 @@ class Draft:
     priority_from: str = ""
     hub_cluster_uid: str | None = None  # of a Namespace that the hub cluster has
     within_quotas: bool = False
+    form: WorkForm | None = None
+    schedule: Json | None = None
+    child: "Draft | None" = None
 
     @property
     def is_job(self) -> bool:
-        return self.parsed.kind == "Job" and self.parsed.group == "batch"
+        """Is it work that members run: a Job, or another kind that the hub dispatches and that is queued?"""
+        return self.form is not None or (
+            self.parsed.kind == "Job" and self.parsed.group == "batch"
+        )
+
+    @property
+    def form_json(self) -> Json | None:
+        """Its form as the store keeps it; None of a Job or an object."""
+        return None if self.form is None else self.form.as_json()
 
     @property
     def is_bare(self) -> bool:
@@ -81,17 +99,20 @@ class Draft:
 
     @property
     def queue(self) -> str:
-        """The LocalQueue it names: the label, else the annotation of the same key; "" if none."""
-        return queue_name(self.parsed)
+        """The LocalQueue it names: the label, else the annotation of the same key; "" if none.
+
+        Of a CronJob that of its Jobs.
+        """
+        return queue_name(self.parsed if self.child is None else self.child.parsed)
 
     @property
     def submitter(self) -> dict[str, str]:
-        """The annotation that says who sent it; {} where nobody did by REST."""
+        """The annotation with the sender; {} if there was none by REST."""
         return {keys.SUBMITTED_BY: self.submitted_by} if self.submitted_by else {}
 
     @property
     def hub_annotations(self) -> dict[str, str]:
-        """What the hub writes beside the annotations of an object that it stores."""
+        """The hub's additions to the annotations of an object that it stores."""
         judged = {keys.PRIORITY_FROM: self.priority_from} if self.priority_from else {}
         return self.submitter | judged
 
@@ -113,12 +134,22 @@ def draft(
     index: int = 0,
     submitted_by: str = "",
     resource_version: str = "",
+    kinds: DeclaredKinds = NONE,
+    kept: ReadWork | None = None,
 ) -> Draft:
-    """Make a draft of what was read. Without `uid` it gets a new one.
+    """Make a draft of what was read. Without `uid` it gets a new one. `kinds`: those of administrators.
+
+    `kept`: how a job was read when it was accepted, by which it stays.
 
     Raises Rejected (InvalidSelector, TooManyTerms) for what came by REST with a selector that can
-    not be read; from elsewhere it is taken, and waits with that reason.
+    not be read; from elsewhere it is taken, and waits with that reason. Raises what `read_work` does, and
+    for the definition of a kind what `definitions.check` does.
     """
+    definitions.check(parsed)
+    work = kept or read_work(parsed, from_client=origin == Origin.REST, kinds=kinds)
+    cron_job = read_cron_job(parsed, now, from_client=origin == Origin.REST)
+    if work is not None:
+        parsed = replace(parsed, pod_sets=work.pod_sets)
     selector = parsed.annotations.get(CLUSTER_SELECTOR)
     if selector and origin == Origin.REST:
         parse_selector(selector, f"metadata.annotations[{CLUSTER_SELECTOR}]")
@@ -129,7 +160,7 @@ def draft(
         parsed=parsed,
         manifest=manifest,
         body=body,
-        hash=hashlib.blake2b(body, digest_size=16).hexdigest(),
+        hash=hash_of(body),
         name=name,
         uid=uid or new_uid(now),
         origin=origin,
@@ -137,7 +168,15 @@ def draft(
         index=index,
         submitted_by=submitted_by,
         resource_version=resource_version,
+        form=None if work is None else work.form,
+        schedule=None if cron_job is None else cron_job.spec,
+        child=None if cron_job is None else draft(cron_job.child, now, submitted_by=submitted_by),
     )
+
+
+def hash_of(body: bytes) -> str:
+    """The hash of a manifest, by its JSON with sorted keys."""
+    return hashlib.blake2b(body, digest_size=16).hexdigest()
 
 
 def queue_name(parsed: Parsed) -> str:

@@ -1,4 +1,4 @@
-"""What is in the envelopes that a placement selects: each object as if it had been applied by itself.
+"""Contents of the envelopes that a placement selects: each object as if it had been applied alone.
 
 It is known by what it is, not by where it lies: moved from one envelope into another it stays the same. Of
 two that are the same object, what is selected itself comes first, then the first envelope by its name.
@@ -42,7 +42,7 @@ class NotPlaced:
 
 
 class Contents(NamedTuple):
-    """What envelopes hold. `inside`: by uid of an object, the envelope that it lies in."""
+    """The contents of envelopes. `inside`: by uid of an object, the envelope that it lies in."""
 
     rows: dict[str, StoredObject]
     inside: dict[str, str]
@@ -65,7 +65,7 @@ def uid_of(identity: Identity) -> str:
 
 
 def identity_of(row: StoredObject) -> Identity:
-    """What an object is, whatever its uid."""
+    """The identity of an object, whatever its uid."""
     return row.api_group, row.kind, row.namespace, row.name
 
 
@@ -81,8 +81,8 @@ def are_stored(tx: Transaction) -> bool:
 def open_all(
     tx: Transaction, envelopes: Iterable[StoredObject], selected: Iterable[StoredObject]
 ) -> Contents:
-    """What is in them, beside what is `selected` itself."""
-    taken = {identity_of(row): "selected by itself too, which comes first" for row in selected}
+    """Their contents, beside the `selected` objects themselves."""
+    taken = {identity_of(row): "selected itself too, which comes first" for row in selected}
     found = Contents({}, {}, [])
     for row in sorted(envelopes, key=lambda each: (each.kind, each.namespace, each.name)):
         for each in _opened(tx, row):

@@ -1,4 +1,4 @@
-"""Agents of before jobs ran once by protocol: they are understood, and given nothing new.
+"""Agents from before the run-once protocol: understood, and given nothing new.
 
 They refuse what they do not know, say Gone while a create of theirs may still take effect, and start what
 they make at once (docs/explain/exactly-once.md: rules 1 to 7 are not theirs). So what they hold runs on and
@@ -14,15 +14,15 @@ from shared.session_ids import began_at
 from shared.wire.agent_v1 import ApiServerDown, SyncRequest
 
 REASON: Final = (
-    "its agent is of a release that does not start jobs safely: upgrade it. What runs there runs on, and "
-    "nothing new is sent"
+    "its agent is of a release that does not start jobs safely: upgrade it. Its running jobs "
+    "continue, and the hub sends nothing new"
 )
 _NOT_KNOWN: Final = ("orders", "mark", "rotate")  # of a reply
 _OF_A_WORK: Final = ("fresh", "report_status")
 
 
 def is_first(message: SyncRequest) -> bool:
-    """Whether an agent of such a release sent it: nothing of it says when its session began.
+    """True if an agent of such a release sent it: nothing in it tells when its session began.
 
     Nor which marks it holds, as agents do that call their sessions otherwise.
     """

@@ -24,11 +24,11 @@ class Gatekeeper:
         self._levels: dict[str, Level] = {}
 
     def refuse(self, given: Draft) -> Rejected | None:
-        """Why a manifest is not taken, or None. Codes: NamespaceNotAllowed, PolicyViolation,
+        """The reason why a manifest is refused, or None. Codes: NamespaceNotAllowed, PolicyViolation,
         ServiceAccountNotAllowed, PlacementFieldForbidden, PriorityNotAllowed; UnsupportedValue for a
         Namespace that names no level.
 
-        Pods of Kueue's Workloads are not looked at: whoever made one runs them, not the hub.
+        Pods of Kueue's Workloads are not checked: their creator runs them, not the hub.
         """
         parsed = given.parsed
         namespace = parsed.namespace
@@ -49,7 +49,7 @@ class Gatekeeper:
             raise refusal
 
     def _level(self, namespace: str) -> Level:
-        """The level of a namespace; that of the rules where nobody has labelled it."""
+        """The level of a namespace; that of the rules if it has no label."""
 
         def read() -> str:
             row = objects.find(self._tx, "", "Namespace", "", namespace)

@@ -113,7 +113,7 @@ def of_jobs(tx: Transaction, uids: Collection[str]) -> list[ObjectFate]:
 
 
 def counts_of_placement(held: Iterable[Work], spec: JsonView) -> dict[Fate, int]:
-    """Count the objects of a placement by fate. What else is in a Namespace does not count."""
+    """Count the objects of a placement by fate. Other contents of a Namespace do not count."""
     return counts_of(fates_of([_held(work, spec) for work in held if work.epoch == 0], ()))
 
 
@@ -143,7 +143,9 @@ def with_contents(member: Json, each: Json, found: NamespaceTold) -> None:
         waits = (
             f", and the hub's {found.ours} objects and jobs in it are gone" if found.ours else ""
         )
-        each["message"] = f"nothing of others is in it now: deleted if that is so by then{waits}"
+        each["message"] = (
+            f"no objects of others are in it now: deleted if that is still so then{waits}"
+        )
         return
     each.update(inside=list(found.named), insideCount=held, fate=Fate.LEFT)
     each["message"] = (

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
+from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.plan import (
-    Assignment,
     Eviction,
     Lapse,
     LeftOut,
@@ -22,10 +22,11 @@ from hub.domain.plan import (
     Score,
     Verdict,
 )
-from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.apply_options import ApplyOptions, steered
 from hub.domain.workloads.states import Transition
 from hub.services.context.decisions import score_view, told_growth, verdict_view
 from hub.services.index.check_catalog import Gate
+from hub.services.index.nominations import Kept, nodes_by_cluster
 from hub.services.scheduling import lapses, reserve
 from hub.services.scheduling.grounds import Grounds
 from hub.services.scheduling.preempt import preempt
@@ -36,9 +37,9 @@ from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.failpoints import failpoint
 
-_API_VERSIONS = {"Job": "batch/v1"}
 _OPEN = Gate()
 _NOTHING = Plan((), ())
+_NONE_KEPT: Mapping[str, frozenset[str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,24 @@ class PreparedPlan:
         )
 
 
-def prepare(plan: Plan, gate: Gate = _OPEN) -> PreparedPlan:
+def kept_nodes(snapshot: Snapshot, plan: Plan) -> Kept:
+    """Nodes on which room is kept once the plan is written: rule 26 of docs/explain/exactly-once.md."""
+    return nodes_by_cluster(
+        (
+            *snapshot.kept.items(),
+            *((claim.cluster, claim.nodes) for claim in snapshot.nominations.values()),
+            *((claim.cluster, claim.nodes) for claim in plan.nominated),
+            *((each.cluster, each.nodes) for each in plan.placements if each.nodes),
+        )
+    )
+
+
+def prepare(plan: Plan, gate: Gate = _OPEN, kept: Kept = _NONE_KEPT) -> PreparedPlan:
     """The rows of a plan's placements; a few microseconds each, for what is equal is written once.
 
-    `gate`: admission checks. Who must pass one that an outsider answers is reserved, not placed.
+    `gate`: admission checks. A workload with a check that an outsider answers is reserved, not placed.
     """
-    writer = _Writer()
+    writer = _Writer(kept)
     prepared = PreparedPlan(plan=plan)
     for placement in plan.placements:
         row: WorkloadMove = {
@@ -81,7 +94,7 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> PreparedPlan:
             "if_generation": placement.generation,  # another one may ask for more than is charged
             "cluster": placement.cluster,
             "cluster_queue": placement.queue,
-            "admission": writer.admission(placement.assignment),
+            "admission": writer.admission(placement),
             "scores": writer.scores(placement),
             "nomination": None,
             "checks": None,  # with the states they begin in, once it is written
@@ -98,7 +111,7 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> PreparedPlan:
         if growth:
             row["message"] = f"placed on {placement.cluster}; needs {told_growth(growth)}"
         prepared.moves.append(row)
-        prepared.options[placement.uid] = writer.options(placement.assignment)
+        prepared.options[placement.uid] = writer.options(placement)
         prepared.placed_by[placement.uid] = placement.placed_by
     for eviction in plan.evictions:
         prepared.evictions.setdefault(eviction.by, []).append(eviction)
@@ -108,7 +121,7 @@ def prepare(plan: Plan, gate: Gate = _OPEN) -> PreparedPlan:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What became of a plan: the uids placed, and why each other placement was left out."""
+    """The result of a plan: the uids placed, and the reason why each other placement was left out."""
 
     placed: list[str]
     left_out: Mapping[str, LeftOut]
@@ -169,17 +182,17 @@ def _hand_over(tx: Transaction, placed: Sequence[str], prepared: PreparedPlan) -
     known = schedule.identities(tx, placed)
     rows: list[WantedWork] = []
     for uid in placed:
-        kind, namespace, name, generation = known[uid]
+        row = known[uid]
         rows.append(
             {
                 "cluster": moves[uid]["cluster"],
                 "uid": uid,
                 "epoch": moves[uid]["epoch"] + 1,
-                "generation": generation,
-                "api_version": _API_VERSIONS.get(kind, "batch/v1"),
-                "kind": kind,
-                "namespace": namespace,
-                "name": name,
+                "generation": row.generation,
+                "api_version": row.api_version,
+                "kind": row.kind,
+                "namespace": row.namespace,
+                "name": row.name,
                 "options": prepared.options[uid],
                 "placed_by": prepared.placed_by[uid],
             }
@@ -190,24 +203,35 @@ def _hand_over(tx: Transaction, placed: Sequence[str], prepared: PreparedPlan) -
 class _Writer:
     """JSON of decisions; each distinct part is written once. Parts are kept alive by the plan."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
         self._admissions: dict[int, Any] = {}
-        self._options: dict[int, ApplyOptions] = {}
+        self._options: dict[tuple[int, str], ApplyOptions] = {}
         self._scores: dict[tuple[int, int], bytes] = {}
         self._rejected: dict[int, bytes] = {}
 
-    def admission(self, assignment: Assignment) -> Any:
+    def admission(self, placement: Placement) -> Any:
+        assignment = placement.assignment
+        if placement.nodes:
+            return assignment.admission() | {"nodes": list(placement.nodes)}
         found = self._admissions.get(id(assignment))
         if found is None:
             found = orjson.Fragment(orjson.dumps(assignment.admission()))
             self._admissions[id(assignment)] = found
         return found
 
-    def options(self, assignment: Assignment) -> ApplyOptions:
-        found = self._options.get(id(assignment))
+    def options(self, placement: Placement) -> ApplyOptions:
+        assignment, kept = placement.assignment, self._kept.get(placement.cluster)
+        key = (id(assignment), placement.cluster if kept else "")
+        found = self._options.get(key)
         if found is None:
-            found = self._options[id(assignment)] = assignment.additions()
-        return found
+            found = assignment.additions()
+            if kept:
+                found = steered(found, (), kept)
+            self._options[key] = found
+        if not placement.nodes:
+            return found
+        return steered(found, placement.nodes, kept or frozenset())
 
     def scores(self, placement: Placement) -> Any:
         if not placement.scores:

@@ -144,6 +144,7 @@ class Present:
         )
         terms = schedule.standing(tx, touched.get(TERMS, ()))
         self._ledger, trees = self._charge(terms)
+        self.routes_moved = self.rules_moved and not self.routes.leads_as(grounds.routes)
         self._holders = _holders(tx, grounds, terms, held)
         self.moved = Moved(
             trees,
@@ -272,7 +273,7 @@ class Present:
         queues stopped in members nor the row changed. Those of another state, epoch or generation are
         left out.
         """
-        anew = self.rules_moved or self._consent_moved or self._stops_moved
+        anew = self.routes_moved or self._consent_moved or self._stops_moved
         again = [uid for uid in decided if anew or uid in self._about or uid not in demands]
         found: dict[str, Demand | Lapse] = {u: demands[u] for u in decided.keys() - set(again)}
         for row in self.rows(again):

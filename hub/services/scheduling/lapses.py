@@ -77,7 +77,7 @@ def _other_checks(
     present: Present, plan: Plan, checks: Checks, reserved: frozenset[str]
 ) -> dict[str, Lapse]:
     """Placements whose ClusterQueue asks for other admission checks by now."""
-    if not present.rules_moved:
+    if not present.routes_moved:
         return {}
     gate = present.routes.gate()
     found = {}

@@ -1,5 +1,6 @@
-"""Carrying out preemption: victims are taken back gracefully, those they make room for are nominated."""
+"""Executes preemption: withdraws victims gracefully and nominates their preemptors."""
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 
 from hub.domain.plan import Eviction, Nominated, Reason
@@ -26,7 +27,7 @@ _CAUSES: Mapping[str, str] = {
 def drain(tx: Transaction, drained: Stopped, term: int, grounds: Grounds) -> None:
     """Take back what stopped queues admitted, by (reason, message). Raises StaleTerm.
 
-    What a queue admitted that was resumed meanwhile stays.
+    Jobs that a queue admitted stay if it was resumed meanwhile.
     """
     tx.require_term(term)
     for (reason, message), uids in lapses.still_drained(tx, grounds, drained).items():
@@ -36,7 +37,7 @@ def drain(tx: Transaction, drained: Stopped, term: int, grounds: Grounds) -> Non
 def preempt(
     tx: Transaction, evictions: Mapping[str, Sequence[Eviction]], nominations: Sequence[Nominated]
 ) -> None:
-    """Tell victims to go, and keep for whom and where; those that no longer wait get nothing."""
+    """Evict victims, and record the preemptor and place; preemptors that no longer wait get nothing."""
     going = {each.uid for those in evictions.values() for each in those}
     concerned = {*evictions, *(n.uid for n in nominations), *going}
     known = workloads.get_many(tx, concerned)
@@ -47,7 +48,7 @@ def preempt(
         for cause in dict.fromkeys(e.cause for e in those):
             victims = [e.uid for e in those if e.cause == cause]
             own = {v for v in victims if v in known and known[v].namespace == who.namespace}
-            # In other namespaces people may not see whom they made room for: nothing of it is told there.
+            # In other namespaces people may not see the preemptor: the message does not name it.
             for whom, uids in (
                 (f"{who.namespace}/{who.name}", [v for v in victims if v in own]),
                 ("a job of another namespace", [v for v in victims if v not in own]),
@@ -63,14 +64,16 @@ def preempt(
         if who is None or who.state != State.PENDING:
             continue
         earlier: Json = who.nomination or {}
-        before: Sequence[str] = earlier.get("victims") or ()
-        had: Sequence[str] = earlier.get("preempted", before)
+        awaited: Sequence[str] = earlier.get("victims") or ()
+        had = _preempted(earlier)
+        before = awaited if earlier.get("cluster") == nominated.cluster else ()
         more = [e.uid for e in evictions.get(nominated.uid, ())]
         rows.append(
             {
                 "uid": nominated.uid,
                 "nomination": {
                     "cluster": nominated.cluster,
+                    "nodes": list(nominated.nodes),
                     "at": tx.now.isoformat(),
                     "admission": nominated.assignment.admission(),
                     "victims": sorted({*before, *nominated.victims}),
@@ -81,3 +84,36 @@ def preempt(
             }
         )
     workloads.change(tx, rows)
+
+
+def note_gone(tx: Transaction, gone: Mapping[str, dt.datetime], term: int) -> None:
+    """Write since when the victims of these claims are gone. Raises StaleTerm.
+
+    From then on each leader keeps the room for five minutes. One that waits no longer has no claim.
+    """
+    tx.require_term(term)
+    rows: list[WorkloadChange] = [
+        {"uid": who.uid, "nomination": {**who.nomination, "gone_at": gone[who.uid].isoformat()}}
+        for who in workloads.get_many(tx, gone).values()
+        if who.state == State.PENDING and who.nomination and "cluster" in who.nomination
+    ]
+    workloads.change(tx, rows)
+
+
+def end_claims(tx: Transaction, ended: Mapping[str, str], term: int) -> None:
+    """Take claims that have ended out of their rows: when each was decided, by uid. Raises StaleTerm.
+
+    The lists of victims stay. A newer claim of the same workload is not changed.
+    """
+    tx.require_term(term)
+    rows: list[WorkloadChange] = [
+        {"uid": who.uid, "nomination": {"preempted": list(_preempted(who.nomination))}}
+        for who in workloads.get_many(tx, ended).values()
+        if who.nomination and who.nomination.get("at", "") == ended[who.uid]
+    ]
+    workloads.change(tx, rows)
+
+
+def _preempted(nomination: Json) -> Sequence[str]:
+    found: Sequence[str] | None = nomination.get("preempted")
+    return nomination.get("victims") or () if found is None else found

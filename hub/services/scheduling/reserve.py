@@ -1,7 +1,7 @@
 """Reserving: quota is charged and a cluster tentatively chosen while admission checks are open.
 
 Written in the transaction of the plan that decided it, beside its placements (`commit.commit_plan`).
-What follows once the checks have answered is `hub.services.index.reservations`'.
+`hub.services.index.reservations` decides the next step once the checks have answered.
 """
 
 from collections.abc import Mapping, Sequence

@@ -24,7 +24,8 @@ from hub.store import checks as stored, manifests, workloads
 from hub.store.records.workloads import WorkloadChange
 from hub.store.schedule import SchedulingRow
 from hub.store.transaction import Transaction
-from shared.documents import Json
+from hub.store.workloads import BARE
+from shared.documents import Json, JsonView
 
 _COUNTED: Final = Requeue(counted=True, later=True)
 
@@ -32,7 +33,7 @@ _COUNTED: Final = Requeue(counted=True, later=True)
 def carry_out(
     tx: Transaction, settled: Settlement, gate: Gate, term: int, grounds: Grounds
 ) -> list[str]:
-    """Place, give back, evict and ask anew; the uids placed. Raises StaleTerm."""
+    """Place, requeue, evict and ask again; the uids placed. Raises StaleTerm."""
     tx.require_term(term)
     stopped = lapses.still_stopped(tx, grounds, settled.stopped)
     for (reason, message), uids in stopped.items():
@@ -56,7 +57,7 @@ def _reserved(tx: Transaction, uids: Sequence[str]) -> set[str]:
 def _as_answered(
     tx: Transaction, ready: Sequence[tuple[SchedulingRow, ApplyOptions]]
 ) -> list[tuple[SchedulingRow, ApplyOptions]]:
-    """Those whose checks say what they said when this was decided; the others are decided anew."""
+    """Those whose checks have the same answers as in the decision; the others are decided again."""
     states = stored.states_of(tx, [row.uid for row, _ in ready])
     return [
         (row, options)
@@ -140,6 +141,8 @@ def _with_updates(
     admitted = orjson.loads(row.admission) if row.admission else {}
     name, *more = [p["name"] for p in admitted.get("podSets") or ()] or ["main"]
     added = admission_checks.additions(states, name, dict(options.node_selector))
+    if more and row.kind not in {"Job", BARE}:
+        return _with_updates_of_each(options, states, [name, *more])
     for other in more:  # of a bare Workload: who runs it reads them from its status
         added.conflicts += admission_checks.additions(states, other, {}).conflicts
     template = (manifest.get("spec") or {}).get("template") or {}
@@ -158,3 +161,22 @@ def _with_updates(
         tolerations=(*options.tolerations, *added.tolerations),
     )
     return with_added, conflicts
+
+
+def _with_updates_of_each(
+    options: ApplyOptions, states: admission_checks.States, names: Sequence[str]
+) -> tuple[ApplyOptions, list[str]]:
+    """The same of a kind with several pod sets: each gets its own."""
+    conflicts: list[str] = []
+    given: dict[str, JsonView] = {}
+    for name in names:
+        of_it = options.of_pod_set(name)
+        added = admission_checks.additions(states, name, dict(of_it.node_selector))
+        conflicts += added.conflicts
+        given[name] = {
+            "node_selector": dict(added.node_selector or of_it.node_selector),
+            "tolerations": [*of_it.tolerations, *added.tolerations],
+            "pod_labels": dict(added.labels),
+            "pod_annotations": dict(added.annotations),
+        }
+    return replace(options, pod_sets=given), conflicts

@@ -1,7 +1,7 @@
 """Live scheduling, one turn at a time: bring the index up to date, decide, write.
 
-The cycle itself runs in a thread on a snapshot; everything else happens in the event loop. Whatever
-goes wrong while a plan is written, the index is read anew: it is only a copy of committed rows.
+The cycle itself runs in a thread on a snapshot; everything else happens in the event loop. If a plan can
+not be written, the index is read again: it is only a copy of committed rows.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from hub.domain.cycle.cycle import schedule as decide
 from hub.domain.cycle.profile import Profile
 from hub.domain.cycle.snapshot import Snapshot
 from hub.domain.placement import registry
+from hub.domain.placement.framework import Filter
 from hub.domain.plan import Plan
 from hub.domain.quota.declared import EVERYTHING
 from hub.services.consent.namespaces import require as require_names
@@ -129,7 +130,7 @@ class Scheduler:
         now = self._hub.clock.now()
         gate = self.index.routes.gate()
         self.index.limits = rules_of(self._hub.settings.queueing, now).limits
-        snapshot = self.index.snapshot(now, limits.cycle_placements)
+        snapshot = self.index.snapshot(now, limits.cycle_placements, self._since_we_listen())
         grounds = Grounds.of(self.index, self._profile(), snapshot)
         plan, prepared = Plan((), ()), PreparedPlan()
         if snapshot is not None:
@@ -142,9 +143,10 @@ class Scheduler:
         prepared = replace(prepared, reasons=told)
         if prepared:
             await self._commit(prepared, grounds, gate, now)
+        await self._note_gone()
         await self._shrink()
         unfinished = plan.unfinished or bool(plan.placements) or bool(plan.evictions)
-        if not unfinished and (wishes := self.index.grow()):
+        if not unfinished and (wishes := self.index.grow(now)):
             grounds = Grounds.of(self.index, self._profile())
             grown = await self._hub.write(resize.grow, wishes, self._term(), grounds.stays_small)
             uids = frozenset(grown)
@@ -184,6 +186,18 @@ class Scheduler:
         if stale:
             await self.follow({"workloads": frozenset(stale)})
 
+    async def _note_gone(self) -> None:
+        """Tell rows of preemptors since when their victims are gone, or that the claim has ended.
+
+        The next leader counts on.
+        """
+        if gone := self.index.claims.untold():
+            await self._hub.write(preempt.note_gone, gone, self._term())
+            await self.follow({"workloads": frozenset(gone)})
+        if ended := self.index.claims.ended():
+            await self._hub.write(preempt.end_claims, ended, self._term())
+            await self.follow({"workloads": frozenset(ended)})
+
     async def _shrink(self) -> None:
         """Give back the quota of pods that members say are gone."""
         shrinking = self.index.wishes.shrinking
@@ -206,11 +220,12 @@ class Scheduler:
         if not self.index.reservations:
             return
         self.index.refresh_room()
-        suspect_after_s = self._hub.settings.scheduling.suspect_after_s
-        filters = registry.filters(suspect_after_s, self._listening.since)
-        now = self._hub.clock.now()
+        filters, now = self._since_we_listen(), self._hub.clock.now()
         settled = self.index.reservations.settle(
-            filters, now, self.index.keys.since, self.index.starts(now)
+            filters,
+            now,
+            self.index.keys.since,
+            self.index.starts(now),
         )
         if settled:
             gate, term = self.index.routes.gate(), self._term()
@@ -219,6 +234,11 @@ class Scheduler:
             self.placed_total += len(placed)
             queue_gauges.settled(settled, placed, self._hub.clock.now())
             await self.follow({"workloads": settled.uids})
+
+    def _since_we_listen(self) -> tuple[Filter, ...]:
+        """Filters for what a cluster was given already: it is silent only to a hub that listened."""
+        suspect_after_s = self._hub.settings.scheduling.suspect_after_s
+        return registry.filters(suspect_after_s, self._listening.since)
 
     def _profile(self) -> Profile:
         """The rules and limits of the cycle that begins now."""
@@ -237,7 +257,7 @@ class Scheduler:
         self, snapshot: Snapshot, gate: Gate, profile: Profile
     ) -> tuple[Plan, PreparedPlan]:
         plan = decide(snapshot, self._hub.clock.now(), profile)
-        return plan, commit.prepare(plan, gate)
+        return plan, commit.prepare(plan, gate, commit.kept_nodes(snapshot, plan))
 
     async def _ask_agents(self) -> None:
         """See that agents report what the next decision looks at."""
@@ -271,5 +291,5 @@ class Scheduler:
 
     def _note(self, plan: Plan) -> None:
         if plan.notes and plan.notes != self._notes:
-            _log.warning("properties not read", notes=list(plan.notes[:10]))
+            _log.warning("left out of the picture", notes=list(plan.notes[:10]))
         self._notes = plan.notes

@@ -1,1 +1,1 @@
-"""What members are given and how it is taken back: compose, offer, withdraw, evict."""
+"""Works of members: compose, offer, withdraw, evict."""

@@ -8,24 +8,28 @@ withdrawn job becomes startable asks `blocked` in the transaction that moves it
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.restarts import RestartedJob, RestoreEvidence, why_not_startable
-from hub.store import clusters, doubts, leftovers, settings
+from hub.store import clusters, doubts, leftovers, settings, workloads
 from hub.store.leftovers import Leftover
 from hub.store.records.members import Member
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from hub.store.workloads import BARE
 from shared.wire.agent_v1 import Observed
+from shared.wire.versions import KINDS, OLDEST
 
 ACCEPTED_AT: Final = "accepted_at"  # a setting: when a store that went back was last accepted
 MEMBERS: Final = "accounted_members"  # a setting: uid of the cluster, by name of the member
 # A setting: the session that reported more earlier Jobs than the store keeps, by name of the member.
 OVERFLOWING: Final = "accounted_overflowing"
-_SETTINGS: Final = (ACCEPTED_AT, MEMBERS, OVERFLOWING)
+# A setting, as MEMBERS: those whose agents see other kinds than Job too.
+OF_KINDS: Final = "accounted_kinds"
+_SETTINGS: Final = (ACCEPTED_AT, MEMBERS, OF_KINDS, OVERFLOWING)
 
 
 def begin(tx: Transaction) -> None:
@@ -34,6 +38,7 @@ def begin(tx: Transaction) -> None:
     at = tx.now if newest is None else max(tx.now, newest)
     settings.put(tx, ACCEPTED_AT, at.isoformat())
     settings.put(tx, MEMBERS, {})
+    settings.put(tx, OF_KINDS, {})
     settings.put(tx, OVERFLOWING, {})
 
 
@@ -57,7 +62,15 @@ def blocked(tx: Transaction, rows: Iterable[Workload]) -> dict[str, str]:
         return {}
     reported = _by_job(leftovers.of_jobs(tx, [row.uid for row in ours]))
     evidence = RestoreEvidence(at, tuple(_unreported(tx)), _overflowing(tx), reported)
-    told = {row.uid: why_not_startable(_candidate(row), evidence) for row in ours}
+    of_kinds = evidence
+    if any(
+        row.kind != "Job" for row in ours
+    ):  # an agent that sees Jobs alone proves nothing of them
+        of_kinds = replace(evidence, unreported=tuple(_unreported(tx, OF_KINDS)))
+    told = {
+        row.uid: why_not_startable(_candidate(row), evidence if row.kind == "Job" else of_kinds)
+        for row in ours
+    }
     return {uid: why for uid, why in told.items() if why}
 
 
@@ -96,9 +109,21 @@ def _by_job(found: Sequence[Leftover]) -> dict[str, dict[str, int]]:
     return reported
 
 
-def _unreported(tx: Transaction) -> list[str]:
-    done: Mapping[str, str] = settings.get(tx, MEMBERS) or {}
+def _unreported(tx: Transaction, setting: str = MEMBERS) -> list[str]:
+    done: Mapping[str, str] = settings.get(tx, setting) or {}
     return [each.name for each in clusters.list_all(tx) if _owes(each, done)]
+
+
+def owing(tx: Transaction) -> list[str]:
+    """Members that have not reported all their Jobs since the store went back; none if it never did."""
+    return [] if restored_at(tx) is None else sorted(_owing(tx))
+
+
+def _owing(tx: Transaction) -> set[str]:
+    """With those whose agents see Jobs alone, while the store has a job of another kind."""
+    found = set(_unreported(tx))
+    of_kinds = set(_unreported(tx, OF_KINDS)) - found
+    return found | of_kinds if of_kinds and workloads.has_other_kinds(tx) else found
 
 
 def _owes(member: Member, done: Mapping[str, str]) -> bool:
@@ -119,10 +144,15 @@ def note(tx: Transaction, cluster: str, session: str, entries: Iterable[Observed
     """
     if restored_at(tx) is None:
         return  # every member reports again once the store is accepted
-    found = {each.uid: Leftover(each.uid, cluster, _epoch(each)) for each in entries}
-    if leftovers.note(tx, cluster, found.values()):
+    told = list(entries)
+    if not told:
         return
     member = clusters.get(tx, cluster)
+    # An earlier report, judged again (session ""), may be that of another agent than the present one.
+    is_job = bool(session) and not _sees_kinds(member)
+    found = {each.uid: Leftover(each.uid, cluster, _epoch(each), is_job) for each in told}
+    if leftovers.note(tx, cluster, found.values()):
+        return
     if not session and member is not None:  # the hub judges an earlier report again
         session = member.session or ""
     settings.put(tx, OVERFLOWING, {**_overflowing(tx), cluster: session})
@@ -130,9 +160,10 @@ def note(tx: Transaction, cluster: str, session: str, entries: Iterable[Observed
 
 
 def _owes_again(tx: Transaction, cluster: str) -> None:
-    done = dict(settings.get(tx, MEMBERS) or {})
-    if done.pop(cluster, None) is not None:
-        settings.put(tx, MEMBERS, done)
+    for setting in (MEMBERS, OF_KINDS):
+        done = dict(settings.get(tx, setting) or {})
+        if done.pop(cluster, None) is not None:
+            settings.put(tx, setting, done)
 
 
 def _epoch(entry: Observed) -> int:
@@ -145,19 +176,26 @@ class Accounts:
     def __init__(self) -> None:
         self._restored_at: str | None = None
         self._done: Mapping[str, str] = {}
+        self._of_kinds: Mapping[str, str] = {}
         self._overflowing: Mapping[str, str] = {}
         self._left: dict[str, set[str]] = {}
 
     def take(self, told: "Accounting") -> None:
         """Replace the cached rows by those that `standing` read."""
         self._restored_at, self._done = told.restored_at, told.done
+        self._of_kinds = told.of_kinds
         self._overflowing = told.overflowing
         self._left = {}
         for each in told.left:
             self._left.setdefault(each.cluster, set()).add(each.uid)
 
     def is_news(
-        self, cluster: str, cluster_uid: str, session: str, reported: Collection[str]
+        self,
+        cluster: str,
+        cluster_uid: str,
+        session: str,
+        reported: Collection[str],
+        protocol: int = OLDEST,
     ) -> bool:
         """True if this complete report changes what the session's member owes."""
         if self._restored_at is None:
@@ -165,6 +203,7 @@ class Accounts:
         left = self._left.get(cluster)
         gone = left is not None and any(uid not in reported for uid in left)
         owes = self._done.get(cluster) != cluster_uid
+        owes |= protocol >= KINDS and self._of_kinds.get(cluster) != cluster_uid
         return gone or (owes and self._overflowing.get(cluster) != session)
 
 
@@ -175,6 +214,7 @@ class Accounting(NamedTuple):
     done: Mapping[str, str] = MappingProxyType({})
     overflowing: Mapping[str, str] = MappingProxyType({})
     left: Sequence[Leftover] = ()
+    of_kinds: Mapping[str, str] = MappingProxyType({})
 
 
 def standing(tx: Transaction) -> Accounting:
@@ -183,7 +223,8 @@ def standing(tx: Transaction) -> Accounting:
     if at is None:
         return Accounting()
     done = settings.get(tx, MEMBERS) or {}
-    return Accounting(at, done, _overflowing(tx), leftovers.list_all(tx))
+    of_kinds = settings.get(tx, OF_KINDS) or {}
+    return Accounting(at, done, _overflowing(tx), leftovers.list_all(tx), of_kinds)
 
 
 def is_about(names: Collection[str]) -> bool:
@@ -212,14 +253,29 @@ def settle(
         return False
     if member.session != session or member.session_seq > seq:
         return False
-    leftovers.drop(tx, [e for e in leftovers.of_cluster(tx, cluster) if e.uid not in reported])
+    sees_kinds = _sees_kinds(member)
+    absent = [e for e in leftovers.of_cluster(tx, cluster) if e.uid not in reported]
+    leftovers.drop(tx, absent if sees_kinds else _of_jobs_alone(tx, absent))
     if _overflowing(tx).get(cluster) == session:
         return False
     _fits(tx, cluster)
-    done = dict(settings.get(tx, MEMBERS) or {})
-    if done.get(cluster) != member.cluster_uid:
-        settings.put(tx, MEMBERS, {**done, cluster: member.cluster_uid})
+    for setting in (MEMBERS, OF_KINDS) if sees_kinds else (MEMBERS,):
+        done = dict(settings.get(tx, setting) or {})
+        if done.get(cluster) != member.cluster_uid:
+            settings.put(tx, setting, {**done, cluster: member.cluster_uid})
     return True
+
+
+def _of_jobs_alone(tx: Transaction, found: Sequence[Leftover]) -> list[Leftover]:
+    """Without those that may be of other kinds, which such an agent does not see."""
+    rows = workloads.get_many(tx, [each.uid for each in found]) if found else {}
+    return [e for e in found if (rows[e.uid].kind == "Job" if e.uid in rows else e.is_job)]
+
+
+def _sees_kinds(member: Member | None) -> bool:
+    """Tell if the member's agent sees other kinds than Job."""
+    agent = (member.agent if member is not None else None) or {}
+    return int(agent.get("protocol") or OLDEST) >= KINDS
 
 
 def _fits(tx: Transaction, cluster: str) -> None:
@@ -252,6 +308,6 @@ def owed_by_member(tx: Transaction, cluster: str) -> str:
         return ""
     if left := leftovers.of_cluster(tx, cluster):
         return f"reports {len(left)} Jobs from before the hub's store was restored"
-    if cluster in _unreported(tx):
+    if cluster in _owing(tx):
         return "has not reported all its Jobs since the hub's store was restored"
     return ""

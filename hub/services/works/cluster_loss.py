@@ -1,4 +1,4 @@
-"""What becomes of jobs whose cluster is lost, as their annotation `roadstead.dev/on-cluster-loss` asks.
+"""Jobs of a lost cluster, handled as their annotation `roadstead.dev/on-cluster-loss` asks.
 
 Nothing is started elsewhere while the cluster may still run it, save where the job itself allows that:
 `RescheduleAfter(d)`. Its epoch is then superseded: it waits again and is placed anew, and the cluster that
@@ -151,7 +151,7 @@ def view(tx: Transaction, row: Workload) -> Json:
 
 def is_superseded(row: Workload, work: Work) -> bool:
     """Whether a work is of an epoch that was left behind in a lost cluster."""
-    if work.kind != "Job" or work.action != "Withdraw":
+    if work.epoch == 0 or work.action != "Withdraw":
         return False
     return work.epoch != row.epoch or (work.cluster != row.cluster and row.state not in ON_CLUSTER)
 

@@ -1,4 +1,4 @@
-"""What a member gets: the manifest as a user sent it, turned into the one its cluster should hold.
+"""Composes a member's manifest from the user's.
 
 Pure. A Job loses what its hub copy carries for the hub alone (managedBy, generated selector and
 labels, owner, TTL, queue keys where no queue manager serves them) and gains identity: labels,
@@ -13,12 +13,16 @@ from dataclasses import dataclass
 import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
+from hub.domain.workloads.work_form import WorkForm
 from shared import labels as keys
 from shared.documents import Json, JsonView
 from shared.generated import is_generated, without_generated
+from shared.node_preferences import with_preferences
 from shared.podsecurity.pods import mapping
 from shared.podsecurity.templates import templates_of
+from shared.pointers import value_at, with_value
 
+_TTL = "ttlSecondsAfterFinished"
 _EQUAL = keys.KUEUE_PREFIX + "job-completions-equal-parallelism"
 _DROPPED_ANNOTATIONS = frozenset(
     {
@@ -63,7 +67,7 @@ def compose_job(manifest: Json, options: ApplyOptions, stamp: Stamp) -> Json:
     if queue:
         manifest["metadata"]["annotations"].pop(keys.QUEUE_NAME, None)
         manifest["metadata"]["labels"][keys.QUEUE_NAME] = queue
-    for name in ("managedBy", "ttlSecondsAfterFinished"):
+    for name in ("managedBy", _TTL):
         spec.pop(name, None)
     if not spec.get("manualSelector"):
         spec.pop("selector", None)
@@ -73,8 +77,39 @@ def compose_job(manifest: Json, options: ApplyOptions, stamp: Stamp) -> Json:
         if given.get(_EQUAL) == "true":
             spec["completions"] = options.parallelism
     spec["suspend"] = bool(options.suspend)
-    _template(spec, options, stamp, strip=not queue)
+    _into_template(spec.setdefault("template", {}), options, stamp, strip=not queue)
     return manifest
+
+
+def compose_kind(manifest: Json, form: WorkForm, options: ApplyOptions, stamp: Stamp) -> Json:
+    """An object of another kind that runs pods, as it runs in the member: its agent holds it first.
+
+    Each pod template gets what a Job's gets; a template that the operator would write is written here, for
+    pods without our marks could not be told from those of others.
+    """
+    form = form.at_scale(options.parallelism)
+    manifest.pop("status", None)
+    manifest["metadata"] = _metadata(manifest.get("metadata") or {}, stamp, strip=True)
+    for pointer in form.removed:
+        manifest = with_value(manifest, pointer, None)
+    for written in (*form.filled, *form.rule["run"]):
+        manifest = with_value(manifest, written["path"], written["value"])
+    for pointer, pod_set in zip(form.templates, form.pod_sets, strict=True):
+        template = value_at(manifest, pointer)
+        _into_template(template, options.of_pod_set(pod_set), stamp, strip=True)
+    _strip_ttls(manifest.get("spec"))
+    return manifest
+
+
+def _strip_ttls(value: object) -> None:
+    """Take the TTLs off all that an operator makes: it would make anew what they remove, and run it again."""
+    if isinstance(value, dict):
+        value.pop(_TTL, None)
+        for each in value.values():
+            _strip_ttls(each)
+    elif isinstance(value, list):
+        for each in value:
+            _strip_ttls(each)
 
 
 def compose_object(manifest: Json, stamp: Stamp) -> Json:
@@ -157,8 +192,7 @@ def _own(given: Mapping[str, str] | None, stamp: Stamp, *, strip: bool) -> dict[
     return kept
 
 
-def _template(spec: Json, options: ApplyOptions, stamp: Stamp, *, strip: bool) -> None:
-    template = spec.setdefault("template", {})
+def _into_template(template: Json, options: ApplyOptions, stamp: Stamp, *, strip: bool) -> None:
     metadata = without_generated(template.get("metadata") or {})
     metadata.pop("creationTimestamp", None)
     metadata["labels"] = _own(metadata.get("labels"), stamp, strip=strip)
@@ -176,6 +210,8 @@ def _template(spec: Json, options: ApplyOptions, stamp: Stamp, *, strip: bool) -
     pod = template.setdefault("spec", {})
     if options.node_selector:
         pod["nodeSelector"] = {**(pod.get("nodeSelector") or {}), **options.node_selector}
+    pod = with_preferences(pod, options.nodes, options.other_nodes)
+    template["spec"] = pod
     if options.tolerations:
         have = list(pod.get("tolerations") or [])
         pod["tolerations"] = have + [one for one in options.tolerations if one not in have]

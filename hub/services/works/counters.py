@@ -1,4 +1,4 @@
-"""What happens to workloads, counted for Prometheus where it is decided, under Kueue's names.
+"""Counters of workload events for Prometheus, counted at the decision, under Kueue's names.
 
 Counters begin at 0 with each process; what the leader decides, the leader counts. On the path of every
 job are sums by queue alone: a labelled histogram of the client library would cost more than a placement.
@@ -70,6 +70,9 @@ DOUBLE_RUNS: Final = Counter(
     "roadstead_double_run",
     "Epochs of jobs that ran beside a later one, as their on-cluster-loss allows",
 )
+CYCLES: Final = Counter(
+    "roadstead_scheduling_cycles", "Scheduling cycles completed by a hub that leads and may decide"
+)
 REGISTRY.register(ADMISSION_WAIT)
 REGISTRY.register(QUOTA_WAIT)
 
@@ -101,3 +104,8 @@ def preempted(queue: str, reason: str) -> None:
 def double_run() -> None:
     """An earlier epoch of a job was found to have run beside the present one."""
     DOUBLE_RUNS.inc()
+
+
+def cycle() -> None:
+    """A hub that leads and may decide has completed a cycle: also one that placed nothing."""
+    CYCLES.inc()

@@ -12,6 +12,7 @@ import orjson
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State, Transition
+from hub.domain.workloads.work_form import WorkForm
 from hub.services.consent import namespaces
 from hub.services.context import timeline
 from hub.services.works import compose
@@ -25,7 +26,7 @@ from shared import labels as keys
 from shared.documents import Json, JsonView
 from shared.failpoints import failpoint
 from shared.wire.agent_v1 import told_hash
-from shared.wire.versions import APPLY_RULES, COMPARES, NAMESPACE_IDS, NEWEST
+from shared.wire.versions import APPLY_RULES, COMPARES, KINDS, NAMESPACE_IDS, NEWEST, OBJECT_UIDS
 
 _MISSING: Final = "the hub no longer has its manifest"
 
@@ -84,7 +85,7 @@ def offer(tx: Transaction, asks: Sequence[Ask]) -> list[list[PreparedOffer]]:
                 continue
             one = replace(one, namespace_id=ids.get(row.namespace, ""))
             ready.append(one)
-            if row.action == "Apply" and not row.offered and row.kind == "Job" and row.state:
+            if row.action == "Apply" and not row.offered and row.state:
                 offered.append({"uid": row.uid, "epoch": row.epoch})
             if not row.offered or one.hash != row.hash or one.options != row.options:
                 changed.append(
@@ -116,6 +117,7 @@ def work_of(
     """
     row, options = one.row, one.options
     work = without_manifest(one, session)
+    work |= _since_protocol_7(row, options, protocol)
     if row.action == "Compare" and protocol < COMPARES:
         work["action"] = "Keep"  # which has such an agent write nothing
         return work
@@ -132,9 +134,10 @@ def work_of(
         hash=one.hash,
         placed_by=options.placed_by or "",
     )
+    if row.form is not None and protocol < KINDS:
+        return work  # its agent was another one when it was placed: this one says that it can not
     if row.job_manifest is not None:
-        work["manifest"] = compose.compose_job(orjson.loads(row.job_manifest), options, stamp)
-        work["when_to_take_over"] = "Never"
+        work |= _of_job(row, orjson.loads(row.job_manifest), options, stamp)
     else:
         work["manifest"] = compose.compose_object(_thing(row)[0] or {}, stamp)
         # It may have been edited in another version of its kind since it was placed.
@@ -156,6 +159,26 @@ def work_of(
         annotations = work["manifest"]["metadata"]["annotations"]
     work["ignore_drift"] = ignored_paths(annotations)
     return work
+
+
+def _since_protocol_7(row: Composable, options: ApplyOptions, protocol: int) -> Json:
+    """What agents of protocol 7 are told besides: how the kind is held, which one object is meant."""
+    work: Json = {}
+    if row.form is not None and protocol >= KINDS:
+        work["kind_rule"] = WorkForm.from_json(row.form).at_scale(options.parallelism).rule
+    if options.object_uid and protocol >= OBJECT_UIDS:
+        work["object_uid"] = options.object_uid
+    return work
+
+
+def _of_job(row: Composable, given: Json, options: ApplyOptions, stamp: compose.Stamp) -> Json:
+    """What a work says of a Job's content, or of another kind's."""
+    if row.form is None:
+        made = compose.compose_job(given, options, stamp)
+        return {"manifest": made, "when_to_take_over": "Never"}
+    form = WorkForm.from_json(row.form)
+    made = compose.compose_kind(given, form, options, stamp)
+    return {"manifest": made, "when_to_take_over": "Never", "report_status": True}
 
 
 def without_manifest(one: PreparedOffer, session: str) -> Json:
@@ -223,7 +246,9 @@ def _decide(row: Composable, ask: Ask, placements: Mapping[str, StoredObject]) -
     if row.job_manifest is None:
         return options  # an object's stand since its placement wrote the row
     queue = row.queue or ""
-    managed = bool(queue) and f"{row.namespace}/{queue}" in ask.queue_managers
+    # Other kinds than Job are started by the agent alone.
+    is_managed = row.form is None and f"{row.namespace}/{queue}" in ask.queue_managers
+    managed = bool(queue) and is_managed
     placement = placements.get(row.placed_by)
     apply: JsonView = {}
     placed_by = f"LocalQueue/{queue}" if queue else ""

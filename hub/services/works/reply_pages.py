@@ -1,4 +1,4 @@
-"""What one reply to an agent carries, composed in parts: a thousand manifests would hold up everybody else.
+"""The content of one reply to an agent, composed in parts: a thousand manifests would block other requests.
 
 A work is composed after it was marked offered, and only goes out while the index of desired sets and
 the incarnation still are what it was composed from.

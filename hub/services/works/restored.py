@@ -1,4 +1,4 @@
-"""What becomes of jobs when a store that went back is accepted: what may run unknown to it is held.
+"""Jobs of a rolled-back store when it is accepted: holds those that may run unknown to it.
 
 In the lost time a job that waits here may have been placed, may run in a member or have ended there,
 even in a member that this store has never heard of: nothing that members say can rule that out. So it
@@ -13,15 +13,18 @@ from dataclasses import replace
 from typing import Final
 
 from hub.domain.workloads.chains import waits_for_others
+from hub.domain.workloads.cron_runs import decided_until
 from hub.domain.workloads.origin import Origin
 from hub.domain.workloads.states import HeldFor, State, Transition, WithdrawTo, beyond
 from hub.services.context import timeline
 from hub.services.works import accounted
 from hub.services.works.withdraw import withdraw_jobs
-from hub.store import audit, doubts, leases, settings, workloads
+from hub.store import audit, doubts, leases, objects, settings, workloads
 from hub.store.records.workloads import Workload, WorkloadColumns, WorkloadMove, change_of
+from hub.store.records.works import StandingWork
 from hub.store.transaction import Transaction
 from hub.store.workloads import BARE
+from shared.wire.agent_v1 import Observed
 
 REASON: Final = "Restored"
 MESSAGE: Final = (
@@ -29,10 +32,15 @@ MESSAGE: Final = (
     "started or have ended. Release it once every member has reported (roadstead explain names the members "
     "that block it), or cancel it"
 )
+_TIMES_GIVEN_UP: Final = (
+    "the hub's store was restored: no time before this moment runs any more, as the hub may have run it in "
+    "the lost time"
+)
 HELD: Final = WorkloadColumns(reason=REASON, message=MESSAGE, held_for=HeldFor.RESTORE)
 
 _AT_ONCE: Final = (State.PENDING, State.RESERVED, State.PLACED)
 _MAY_START: Final = (*_AT_ONCE, State.HELD, State.DEACTIVATED)
+_NOT_THERE: Final = frozenset({"Missing", "Gone"})
 _GIVEN: Final = (
     State.OFFERED,
     State.APPLIED,
@@ -50,6 +58,7 @@ def accept(tx: Transaction, principal: str) -> str:
     """
     recovering = timeline.is_recovering(tx)
     incarnation = timeline.begin_anew(tx)
+    _give_up_times(tx)
     held = 0 if recovering else hold_everything(tx)  # … when the backup was restored
     also = f": {held} jobs are held" if not recovering else ""
     timeline.say(tx, "HubRestored", f"{principal} accepted the restored state{also}")
@@ -88,6 +97,7 @@ def hold_everything(tx: Transaction) -> int:
     """Hold what waits, and mark what members were given; how many jobs are held."""
     tx.may_take_long()  # a hundred thousand jobs at once
     accounted.begin(tx)
+    _give_up_times(tx)
     jobs = doubts.jobs_in(tx, _MAY_START)
     withdraw_jobs(
         tx, [job.uid for job in jobs if job.state in _AT_ONCE], WithdrawTo.HELD, REASON, MESSAGE
@@ -156,8 +166,8 @@ def requeue(tx: Transaction, rows: Sequence[WorkloadMove]) -> list[str]:
 def found_in(cluster: str) -> str:
     """That a member has such a Job, and what to do about it."""
     return (
-        f"{cluster} has a Job of it from before the hub's store was restored: adopt that Job or have it "
-        "removed (roadstead admin adopt, forget)"
+        f"{cluster} has a Job of it from before the hub's store was restored: an administrator adopts "
+        "that Job or has it removed (roadstead admin adopt, forget)"
     )
 
 
@@ -187,3 +197,36 @@ def doubtful(tx: Transaction, cluster: str, uids: Iterable[str]) -> set[str]:
     """Those of a cluster's works of which it is not known where their jobs are."""
     found = doubts.options_of(tx, cluster, uids)
     return {uid for uid, options in found.items() if options.doubtful}
+
+
+def in_doubt(
+    tx: Transaction, works: dict[str, StandingWork], reported: Mapping[str, Observed]
+) -> dict[str, StandingWork]:
+    """Return works by uid; those whose Jobs are not there are doubtful until the store is accepted (rule 12).
+
+    The hub may have taken such a job back in the lost time, and acceptance marks only what the store holds
+    then. `reported`: by uid. One query if a Job is not there that the hub does not take back.
+    """
+    lost = [
+        uid for uid, work in works.items() if reported[uid].phase in _NOT_THERE and _is_given(work)
+    ]
+    if not lost or not timeline.stopped(tx):
+        return works
+    marked = {uid: replace(works[uid].options, doubtful=True) for uid in lost}
+    return works | {uid: works[uid]._replace(options=options) for uid, options in marked.items()}
+
+
+def _is_given(work: StandingWork) -> bool:
+    return work.state in _GIVEN and work.state != State.WITHDRAWING
+
+
+def _give_up_times(tx: Transaction) -> None:
+    """Let no CronJob run a time that is not later than now (`hub.services.jobs.cron.status`)."""
+    for row in objects.list_kind(tx, "batch", "CronJob"):
+        if row.is_scheduled:
+            status = row.status or {}
+            text = status.get("decidedUntil")
+            until = decided_until(dt.datetime.fromisoformat(text) if text else None, tx.now)
+            decided = until.isoformat().replace("+00:00", "Z")
+            objects.set_statuses(tx, {row.uid: {**status, "decidedUntil": decided}})
+            tx.say(row, "TimesGivenUp", _TIMES_GIVEN_UP, warning=True)

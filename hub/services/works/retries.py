@@ -1,4 +1,4 @@
-"""Whether a job that has failed is tried again, by its annotations and by what its agent told of the failure.
+"""Retries of a failed job, by its annotations and its agent's report of the failure.
 
 Decided from the report that brings the result, and from nothing that comes later or may be missed
 (docs/explain/exactly-once.md, rule 21). Pure.

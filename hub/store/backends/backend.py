@@ -1,6 +1,6 @@
-"""What differs between databases as a whole: opening one, beginning a write, and how a commit ended.
+"""Differences between databases as a whole: opening one, beginning a write, and the outcome of a commit.
 
-How a single expression is spelled is `hub.store.dialect`; everything else in the store is the same.
+`hub.store.dialect` spells single expressions; everything else in the store is the same.
 """
 
 import datetime as dt
@@ -15,17 +15,17 @@ from sqlalchemy import Connection, Engine
 class Entered:
     """A writing transaction has begun, and no other one is under way.
 
-    `ticket`: by which the database can be asked later how it ended; "" where that is never in doubt.
+    `ticket`: with it the database can tell the outcome later; "" if that is never in doubt.
     """
 
     ticket: str = ""
 
 
 class Feed(Protocol):
-    """What tells one hub that another one has committed."""
+    """Notifications of other hubs' commits."""
 
     def wait(self, seconds: float) -> int:
-        """Until somebody has committed, at most `seconds`: the revision that was told; 0 for none.
+        """Wait for a commit, at most `seconds`: the notified revision; 0 for none.
 
         Raises what the driver raises where the connection is gone; `open` then makes another one.
         """
@@ -41,7 +41,7 @@ class Feed(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """End a wait, from another thread; the connection is of no more use."""
+        """End a wait, from another thread; the connection is useless afterwards."""
         ...
 
     def close(self) -> None: ...
@@ -70,22 +70,29 @@ class Backend(Protocol):
         ...
 
     def enter(self, conn: Connection, *, first: bool = False) -> Entered:
-        """At the beginning of a writing transaction: from here on nobody else writes until it ends.
+        """At the beginning of a writing transaction: no other process writes until it ends.
 
-        `first`: nothing else in this process ends those that have stopped and are waited for.
+        `first`: nothing else in this process ends stopped and awaited sessions.
         """
         ...
 
     def has_committed(self, engine: Engine, ticket: str) -> bool | None:
-        """How a transaction ended whose COMMIT raised; None where that can not be found out."""
+        """The outcome of a transaction whose COMMIT raised; None if unknown."""
         ...
 
     def hubs(self, conn: Connection) -> list[str]:
         """Other hubs that are on this database now: the revision each needs, "" if it does not say."""
         ...
 
+    def staying_hubs(self, conn: Connection) -> list[str]:
+        """Those of `hubs` that are not ending: the server lists a closed connection a moment longer.
+
+        It may take two seconds.
+        """
+        ...
+
     def disconnect(self, conn: Connection) -> None:
-        """Within the transaction that has altered tables: other hubs ask anew, by connections of theirs."""
+        """Within the transaction that has altered tables: other hubs reconnect."""
         ...
 
     def now(self, conn: Connection) -> dt.datetime:

@@ -1,4 +1,4 @@
-"""Which database an address means."""
+"""Chooses the database of an address."""
 
 from hub.store.backends.backend import Backend
 from hub.store.backends.sqlite import Sqlite
@@ -11,7 +11,7 @@ _POSTGRES = ("postgresql://", "postgres://", "postgresql+psycopg://")
 def backend_of(url: str, name: str = "", keys: Keyring = NO_KEYS) -> Backend:
     """The database at `url`, with what opens its secrets.
 
-    `name`: what its server is told that is no hub. Raises UnusableDatabase.
+    `name`: the application name for a server, of a process that is no hub. Raises UnusableDatabase.
     """
     if url.startswith("sqlite:"):
         return Sqlite(url, keys)

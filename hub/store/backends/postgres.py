@@ -4,7 +4,7 @@ One hub writes at a time: a transaction that writes begins by taking a lock of t
 advisory one, which ends with the transaction), so that what holds for SQLite's one writer holds here,
 and revisions are taken in the order of commits. A hub that stops in the middle (paused, cut off) loses
 its connection, and with it the lock, after `IDLE_S`: by the server itself, or by the other hubs
-(`hub.store.backends.stopped`). Reads wait for nobody.
+(`hub.store.backends.stopped`). Reads wait for no writer.
 """
 
 import contextlib
@@ -33,22 +33,21 @@ from hub.store.schema import HEAD
 
 OLDEST: Final = 13  # pg_current_xact_id
 CONNECT_S: Final = 5
-# A transaction in which nothing is asked for this long belongs to a hub that has stopped.
+# A transaction idle for this long belongs to a hub that has stopped.
 IDLE_S: Final = 6
 LOCK_S: Final = 20  # a write that waits longer for the others is refused
-_LOOK_S: Final = (
-    2  # so often one that opens the database looks whether those it waits for have stopped
-)
+_LOOK_S: Final = 2  # interval at which an opener checks whether the awaited ones have stopped
 _LOCK: Final = 748_261_093  # the class of the hub's advisory locks
 _log = structlog.get_logger(__name__)
 _CHANNEL: Final = "roadstead"
-_HUB: Final = "roadstead-hub"  # by this name, and the revision that it needs, others see a hub
+HUB_NAME: Final = "roadstead-hub"  # by this name, and the revision that it needs, others see a hub
 _ENTER: Final = (
     f"SELECT pg_advisory_xact_lock({_LOCK}, hashtext(current_schema())), "
     "pg_current_xact_id()::text"
 )
-# How a commit ended is asked so often, after these pauses, s: a server that restarts takes a while.
+# The outcome of a commit is queried after these pauses, s: a server that restarts takes a while.
 _ASKED: Final = (0.0, 0.2, 1.0, 3.0)
+_ENDING: Final = (0.0, 0.1, 0.4, 1.5)  # seconds before each look at which hubs are still there
 _SESSION: Final = {
     "timezone": "UTC",
     "lock_timeout": f"{LOCK_S}s",
@@ -71,10 +70,12 @@ class Postgres:
 
     shared = True
 
-    def __init__(self, url: str, name: str = f"{_HUB} {HEAD}", keys: Keyring = NO_KEYS) -> None:
+    def __init__(
+        self, url: str, name: str = f"{HUB_NAME} {HEAD}", keys: Keyring = NO_KEYS
+    ) -> None:
         self._name = name
         self._keys = keys
-        self._idle_s = IDLE_S if name.startswith(_HUB) else PATIENT_S
+        self._idle_s = IDLE_S if name.startswith(HUB_NAME) else PATIENT_S
         try:
             self._url = make_url(url).set(drivername="postgresql+psycopg")
         except ArgumentError as error:
@@ -125,7 +126,7 @@ class Postgres:
                 if not isinstance(error.orig, psycopg.errors.LockNotAvailable):
                     raise
                 waited.rollback()
-                stopped.end(conn, _LOCK, IDLE_S, _HUB)
+                stopped.end(conn, _LOCK, IDLE_S, HUB_NAME)
             else:
                 conn.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_S}s'")
                 waited.commit()
@@ -149,18 +150,28 @@ class Postgres:
             "WHERE datname = current_database() AND application_name LIKE %s "
             "AND pid <> pg_backend_pid()"
         )
-        names = conn.exec_driver_sql(asked, (f"{_HUB}%",)).scalars()
-        return sorted({name.removeprefix(_HUB).strip() for name in names})
+        names = conn.exec_driver_sql(asked, (f"{HUB_NAME}%",)).scalars()
+        return sorted({name.removeprefix(HUB_NAME).strip() for name in names})
+
+    def staying_hubs(self, conn: Connection) -> list[str]:
+        found: list[str] = []
+        for pause in _ENDING:
+            time.sleep(pause)
+            conn.exec_driver_sql("SELECT pg_stat_clear_snapshot()")  # a transaction sees one list
+            found = self.hubs(conn)
+            if not found:
+                break
+        return found
 
     def disconnect(self, conn: Connection) -> None:
         # What they have prepared is refused over a column whose type has changed ("cached plan must not
-        # change result type"). Those that come back wait until the tables are let go.
+        # change result type"). New ones wait until the tables are released.
         asked = (
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND usename = current_user "
             "AND application_name LIKE %s AND pid <> pg_backend_pid()"
         )
-        conn.exec_driver_sql(asked, (f"{_HUB}%",))
+        conn.exec_driver_sql(asked, (f"{HUB_NAME}%",))
 
     def now(self, conn: Connection) -> dt.datetime:
         found: dt.datetime = conn.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
@@ -200,7 +211,7 @@ def _connected(connection: DBAPIConnection, _entry: ConnectionPoolEntry, *, idle
     session = {**_SESSION, "idle_in_transaction_session_timeout": f"{idle_s}s"}
     places = ", ".join("set_config(%s, %s, false)" for _ in session)
     connection.execute(f"SELECT {places}", [each for pair in session.items() for each in pair])
-    # Whoever has switched it off for the database has not thought of jobs that run once.
+    # An administrator who has switched it off for the database has not thought of jobs that run once.
     connection.execute(
         "SELECT set_config('synchronous_commit', 'on', false) "
         "WHERE current_setting('synchronous_commit') IN ('off', 'local')"
@@ -209,7 +220,7 @@ def _connected(connection: DBAPIConnection, _entry: ConnectionPoolEntry, *, idle
 
 
 class _Notifications:
-    """LISTEN, on a connection of its own."""
+    """LISTEN, on a separate connection."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -226,7 +237,7 @@ class _Notifications:
         return newest
 
     def end_stopped(self) -> None:
-        for each in stopped.end(self.connection, _LOCK, IDLE_S, _HUB):
+        for each in stopped.end(self.connection, _LOCK, IDLE_S, HUB_NAME):
             _log.warning(
                 "a hub has stopped while it wrote: its connection was ended", backend=each
             )

@@ -22,7 +22,7 @@ BUSY_TIMEOUT_S: Final = 30
 # Pages of 4 KiB in the log before they are moved into the file: 32 MiB, so that a burst of commits
 # pays for few moves.
 CHECKPOINT_PAGES: Final = 8192
-# A larger file is not read through at start: what is damaged is said when it is met.
+# A larger file is not read through at start: damage is reported when it is met.
 CHECKED_BYTES: Final = 64 << 20
 
 
@@ -80,6 +80,10 @@ class Sqlite:
         """None: a hub holds its folder for itself."""
         return []
 
+    def staying_hubs(self, conn: Connection) -> list[str]:
+        """None, either."""
+        return []
+
     def disconnect(self, conn: Connection) -> None:
         """There are no others."""
 
@@ -88,7 +92,7 @@ class Sqlite:
         return SystemClock().now()
 
     def tell(self, conn: Connection, revision: int) -> None:
-        """There is nobody else."""
+        """No-op: SQLite has one hub."""
 
     def open_feed(self) -> Feed | None:
         return None

@@ -3,8 +3,8 @@
 A server ends by itself a session that asks nothing within a transaction
 (idle_in_transaction_session_timeout), but not one whose client has stopped within a statement: with a
 result that it does not take, or with part of a batch that it has sent. Such a session counts as active
-and, whatever statement_timeout says, lasts until its client goes on or its connection ends. While it
-holds the lock, nobody writes and nobody can lead.
+and, whatever statement_timeout says, lasts until its client goes on or its connection ends. While it holds
+the lock, no hub writes and none can lead.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ def end(conn: Connection, lock: int, after_s: int, name: str) -> list[int]:
     """End the session that holds `lock` and whose client has not moved for `after_s` seconds.
 
     Returns its server process, if there was one. `lock`: the advisory lock's class; `name`: how the names
-    of those begin that may be ended. An administrator's command is none of them.
+    of those begin that may be ended. An administrator's command does not count.
     """
     found = conn.exec_driver_sql(_END, (lock, f"{name}%", after_s))
     return [int(row[0]) for row in found if row[1]]

@@ -1,1 +1,1 @@
-"""What the store hands out and takes in: frozen, typed records in place of rows as dicts."""
+"""Inputs and outputs of the store: frozen, typed records in place of rows as dicts."""

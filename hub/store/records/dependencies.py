@@ -1,4 +1,4 @@
-"""Dependencies between jobs as records: a row each, what decides about it, and who waits for whom."""
+"""Dependencies between jobs as records: a row each, with the columns that decide about it."""
 
 import datetime as dt
 from typing import NamedTuple
@@ -14,15 +14,15 @@ class Dependency(NamedTuple):
     on_name: str
     namespace: str
     wanted: EndCondition
-    on_uid: str  # "": nobody of that name has come yet
+    on_uid: str  # "": no job of that name has come yet
     state: LinkState
     ended: str = ""  # how the other had ended when this was decided
-    until: dt.datetime | None = None  # by when somebody of that name must have come
+    until: dt.datetime | None = None  # deadline for a job of that name
     decided_at: dt.datetime | None = None
 
     @property
     def link(self) -> JobLink:
-        """What decides about it."""
+        """Inputs of the decision about it."""
         return JobLink(self.on_name, self.wanted, self.state, self.ended)
 
 
@@ -35,7 +35,7 @@ class Awaited(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether no transition leads on: one that was deactivated can be released while it has its name."""
+        """True if the state is final: a deactivated job can be released while it has its name."""
         return self.state in FINAL or (self.state is State.DEACTIVATED and self.live is None)
 
 
@@ -49,7 +49,7 @@ class ChainLink(NamedTuple):
 
 
 class Unbound(NamedTuple):
-    """A dependency on a name that nobody had, and who has it now: ""; nobody."""
+    """A dependency on an awaited name, and its present holder; "" if none."""
 
     uid: str
     on_name: str

@@ -1,11 +1,11 @@
-"""What happened to objects, and who did what, as records."""
+"""Events of objects and audit entries, as records."""
 
 import datetime as dt
 from typing import Final, NamedTuple, TypedDict
 
 
 class StoredEvent(NamedTuple):
-    """What happened to one object: a field for each column of the table `events`, in its order."""
+    """One event of an object: a field for each column of the table `events`, in its order."""
 
     id: int
     at: dt.datetime
@@ -24,7 +24,7 @@ class StoredEvent(NamedTuple):
 
 
 class EventFacts(NamedTuple):
-    """What a rule or a page reads of an event; its message is for people alone."""
+    """The fields of an event for rules and pages; its message is for people alone."""
 
     cluster: str = ""  # the member that it happened in or for
     epoch: int = 0  # of the job; 0: of none
@@ -55,7 +55,7 @@ class NewEvent(TypedDict):
 
 
 class AuditEntry(NamedTuple):
-    """Who did what: a field for each column of the table `audit`, in its order."""
+    """One entry of the audit: a field for each column of the table `audit`, in its order."""
 
     id: int
     at: dt.datetime

@@ -55,7 +55,7 @@ class MemberColumns(TypedDict, total=False):
 
 
 class Speaking(NamedTuple):
-    """Who speaks for a member: its agent's session, and how far that has come."""
+    """A member's agent session, and its progress."""
 
     session: str
     seq: int

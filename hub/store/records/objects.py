@@ -26,12 +26,20 @@ class StoredObject(NamedTuple):
     status: Json | None
     created_at: dt.datetime
     updated_at: dt.datetime
-    deleted_at: dt.datetime | None  # being deleted: what it caused is being taken back
+    deleted_at: dt.datetime | None  # being deleted: its effects are being withdrawn
     hub_cluster_uid: str | None = None  # Namespaces: which one of the hub cluster it is, once seen
+
+    @property
+    def is_scheduled(self) -> bool:
+        """True if the hub keeps its schedule: a CronJob that was taken in with a queue.
+
+        CronJobs that earlier releases stored have no `spec`: they stay placed as they are.
+        """
+        return (self.api_group, self.kind) == ("batch", "CronJob") and self.spec is not None
 
 
 class RuleObject(NamedTuple):
-    """What scheduling reads of one object. `status`: of an AdmissionCheck, None of all others."""
+    """Scheduling's fields of one object. `status`: of an AdmissionCheck, None of all others."""
 
     uid: str
     api_group: str

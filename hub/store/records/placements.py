@@ -65,8 +65,10 @@ class SelectedObject(NamedTuple):
 
 
 class JobTraits(NamedTuple):
-    """What decides which placements a Job concerns."""
+    """Inputs of which placements a job concerns."""
 
+    api_version: str
+    kind: str
     namespace: str
     name: str
     labels: Mapping[str, str]

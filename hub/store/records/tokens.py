@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class StoredPrincipal(NamedTuple):
-    """Who may do what: a field for each column of the table `principals`, in its order."""
+    """A principal: a field for each column of the table `principals`, in its order."""
 
     id: str
     role: str  # administrator | viewer | user | agent

@@ -1,7 +1,7 @@
 """Workloads as records: whole rows, the parts of them that lists and rules select, and what may change.
 
 `Workload` has a field for every column of its table, with its type (held by `tests/store/test_records.py`).
-A selection of some columns has a record of its own: no field that is not there is read by mistake.
+A selection of some columns has its own record: no absent field is read by mistake.
 Records are tuples: reading a row costs what the driver's tuple costs.
 """
 
@@ -45,7 +45,7 @@ class Workload(NamedTuple):
     scores: Json | None = None
     cluster: str = ""
     epoch: int = 0
-    nomination: Json | None = None  # {cluster, at, admission, victims, preempted}
+    nomination: Json | None = None  # {cluster, nodes, at, gone_at, admission, victims, preempted}
     checks: States | None = None  # {name: {state, message, at, updates}}
     withdraw_to: WithdrawTo = WithdrawTo.NOTHING
     set_aside: Mapping[str, str] | None = None  # clusters to avoid: {name: until RFC3339}
@@ -75,10 +75,12 @@ class Workload(NamedTuple):
     held_for: str = ""  # HeldFor: who keeps it Held
     ran_from: dt.datetime | None = None  # by its member's clock, as `ran_until`
     ran_until: dt.datetime | None = None
+    api_version: str = "batch/v1"
+    kind_version: str = ""  # NAME@VERSION of an administrator's definition
 
 
 class JobPlace(NamedTuple):
-    """What tells whether a workload is worth reading whole."""
+    """Fields that tell whether a workload is worth reading whole."""
 
     uid: str
     kind: str
@@ -90,7 +92,7 @@ class JobPlace(NamedTuple):
 
 
 class WorkloadProgress(NamedTuple):
-    """How a workload stands, as who runs or watches it is told."""
+    """The state of a workload for executors and watchers."""
 
     uid: str
     kind: str
@@ -178,7 +180,7 @@ class LingeringJob(NamedTuple):
 
 
 class LimitedRun(NamedTuple):
-    """An admitted workload that may run for so long only."""
+    """An admitted workload with a maximum execution time."""
 
     uid: str
     max_runtime_s: int
@@ -196,7 +198,7 @@ class DoubtedJob(NamedTuple):
 
 
 class GivenWork(NamedTuple):
-    """What such a job's cluster was given."""
+    """The cluster and work of such a job."""
 
     cluster: str
     uid: str
@@ -255,6 +257,7 @@ class WorkloadColumns(TypedDict, total=False):
     held_for: str
     ran_from: dt.datetime | None
     ran_until: dt.datetime | None
+    kind_version: str
 
 
 class ShapeColumns(TypedDict):
@@ -267,6 +270,7 @@ class ShapeColumns(TypedDict):
     max_runtime_s: int | None
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
+    kind_version: str
 
 
 class BareColumns(TypedDict):
@@ -304,7 +308,7 @@ class WorkloadMove(MoveColumns, total=False):
 
 
 class ReasonToWait(TypedDict):
-    """What is newly said of a workload that waits."""
+    """The new message of a waiting workload."""
 
     uid: str
     reason: str
@@ -312,7 +316,7 @@ class ReasonToWait(TypedDict):
 
 
 class CountedPods(TypedDict):
-    """How many pods of a workload stand how; `failed` over all its epochs."""
+    """The numbers of pods of a workload by state; `failed` over all its epochs."""
 
     succeeded: int
     failed: int
@@ -321,7 +325,7 @@ class CountedPods(TypedDict):
 
 
 class JobProgress(CountedPods):
-    """What a cluster says of a workload that it holds."""
+    """A cluster's report about a workload that it holds."""
 
     reason: str
     message: str

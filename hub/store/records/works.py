@@ -16,7 +16,7 @@ from shared.documents import Json
 
 
 class Work(NamedTuple):
-    """What one cluster should hold of a job or an object, and what its agent said of it."""
+    """The desired state of a job or an object in one cluster, and its agent's report."""
 
     cluster: str
     uid: str  # of the job or the object
@@ -45,7 +45,7 @@ class Work(NamedTuple):
 
 
 class Desired(NamedTuple):
-    """What the index of desired sets keeps of one row."""
+    """The fields of one row in the index of desired sets."""
 
     cluster: str
     uid: str
@@ -59,7 +59,7 @@ class Desired(NamedTuple):
 class StandingWork(NamedTuple):
     """A row as an observation finds it, with the workload behind it (None for other objects).
 
-    JSON columns stay as stored until they are asked for: most observations never do.
+    JSON columns stay as stored until they are read: most observations never are.
     """
 
     uid: str
@@ -100,11 +100,11 @@ class StandingWork(NamedTuple):
         return self.retry_epoch == self.epoch
 
     def attempt(self) -> int:
-        """Which attempt at its job this epoch is: only failures that were tried again came before."""
+        """The number of this epoch among the job's attempts: only retried failures came before."""
         return (self.retries or 0) + (0 if self.is_retried() else 1)
 
     def overlapped(self) -> bool:
-        """Whether it was told already that this epoch ran beside a later one."""
+        """True if it was already reported that this epoch ran beside a later one."""
         return bool((_decoded(self.observed_json) or {}).get("overlap"))
 
     def previous(self) -> Json:
@@ -112,7 +112,7 @@ class StandingWork(NamedTuple):
         return (_decoded(self.observed_json) or {}).get("job") or {}
 
     def only_waits(self) -> bool:
-        """Whether the Job, as last observed for this epoch, is suspended and tells of no pod."""
+        """True if the Job, as last observed for this epoch, is suspended and without pods."""
         job = self.previous()
         counts = ("start_time", "active", "ready", "succeeded", "failed")
         return bool(job.get("suspended")) and not any(job.get(count) for count in counts)
@@ -141,7 +141,12 @@ class StandingWork(NamedTuple):
         return parallelism if self.completions is None else min(parallelism, self.completions)
 
     def charged_after(self, succeeded: int) -> Json | None:
-        """The Job's admission once so many pods have succeeded; None where it stays."""
+        """The Job's admission once so many pods have succeeded; None where it stays.
+
+        Of other kinds it stays: which pod set a pod was of is not told.
+        """
+        if self.kind != "Job":
+            return None
         admission: Json = (_decoded(self.admission_json) or {}) if succeeded else {}
         if len(admission.get("podSets") or ()) != 1:
             return None
@@ -177,10 +182,11 @@ class Composable(NamedTuple):
     annotations: dict[str, str] | None
     content: str = ""  # hash of what its placement gave the cluster …
     content_manifest: Json | None = None  # … and that itself
+    form: Json | None = None  # of work that is no Job: `WorkForm`
 
 
 class LastObserved(NamedTuple):
-    """What an agent last said of a work."""
+    """An agent's last report about a work."""
 
     cluster: str
     uid: str
@@ -213,7 +219,7 @@ class DriftedWork(NamedTuple):
 
 
 class WantedWork(TypedDict):
-    """What a cluster is given to hold. All of one statement name the same columns."""
+    """A cluster's orders. All of one statement name the same columns."""
 
     cluster: str
     uid: str
@@ -240,7 +246,7 @@ class OptionedWork(TypedDict):
 
 
 class ObservedWork(TypedDict):
-    """What an agent says of a work."""
+    """An agent's report about a work."""
 
     cluster: str
     uid: str
@@ -259,7 +265,7 @@ def _decoded(raw: bytes | None) -> Any:
 
 
 class CountedWorks(NamedTuple):
-    """How many works of one kind stand alike on a cluster; `phase` "": nothing was observed yet."""
+    """The number of works of one kind in one state on a cluster; `phase` "": nothing was observed yet."""
 
     kind: str
     action: str

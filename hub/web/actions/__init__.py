@@ -1,5 +1,5 @@
-"""What people do on the page: which actions they are offered, what each would do, and the call that does it.
+"""Actions on the page: the offered ones, the preview of each, and its API call.
 
-The page has no API of its own: a dialog shows a preview, read and answered by the services' own dry runs, and
-holds one call of the REST API, which judges and carries it out like anybody else's.
+The page has no separate API: a dialog shows a preview, read and answered by the services' own dry runs,
+and holds one call of the REST API, which judges and executes it like any other.
 """

@@ -6,6 +6,7 @@ from typing import Final
 
 from hub.domain.access import Noun, Rights, Verb
 from hub.domain.workloads.origin import Origin
+from hub.services.queues.stop_commands import stop_command
 from hub.web.actions.preview import Act, ApiCall, Field, Listed, Preview, ShownItem, listed
 from hub.web.words import count
 from shared.documents import Json
@@ -21,7 +22,7 @@ _FATES: Final = {
 
 
 def offered_of_cluster(rights: Rights, cluster: Json) -> list[Act]:
-    """What somebody may do to this member as it stands."""
+    """The user's allowed actions on this member in its present state."""
     if not rights.allows(Verb.CHANGE, Noun.CLUSTERS):
         return []
     at = f"/actions/clusters/{cluster['name']}"
@@ -34,14 +35,14 @@ def offered_of_cluster(rights: Rights, cluster: Json) -> list[Act]:
 
 
 def may_stop(rights: Rights, namespace: str) -> bool:
-    """Whether somebody may stop LocalQueues there; without `namespace`, ClusterQueues."""
+    """True if the user may stop LocalQueues there; without `namespace`, ClusterQueues."""
     if namespace:
         return rights.allows(Verb.CHANGE, Noun.QUEUES, namespace)
     return rights.allows(Verb.CHANGE, Noun.QUOTAS)
 
 
 def offered_of_queue(rights: Rights, namespace: str, name: str, policy: str) -> list[Act]:
-    """What somebody may do to a queue; without `namespace` it is a ClusterQueue."""
+    """The user's allowed actions on a queue; without `namespace` it is a ClusterQueue."""
     if not may_stop(rights, namespace):
         return []
     at = f"/actions/localqueues/{namespace}/{name}" if namespace else f"/actions/queues/{name}"
@@ -78,7 +79,7 @@ def uncordon(cluster: Json) -> Preview:
     )
     said = [f"It gets new work again: free there are {free or 'nothing that its agent reported'}."]
     if cluster["state"] not in {"Cordoned", "Ready"}:
-        said.append(f"It is {cluster['state']}, too: nothing goes there until that is mended.")
+        said.append(f"It is {cluster['state']}, too: it gets no work until that is fixed.")
     return Preview(
         title=f"Uncordon {name}?",
         confirm="Uncordon the cluster",
@@ -97,8 +98,8 @@ def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str,
         verb = "is" if moved == 1 else "are"
         start = "It starts" if moved == 1 else "They start"
         said.append(
-            f"{count(moved, 'job')} {verb} taken back. {start} anew elsewhere once {name} has said that "
-            "nothing of it runs there; what was not saved is lost."
+            f"{count(moved, 'job')} {verb} withdrawn. {start} again elsewhere once {name} has confirmed that "
+            "nothing of it runs there; unsaved work is lost."
         )
     else:
         said.append("No job is there.")
@@ -114,7 +115,7 @@ def drain(cluster: Json, would: Json, others: Sequence[str], pages: Mapping[str,
     if moved:
         named = [(f"{each['namespace']}/{each['name']}", each["state"]) for each in would["jobs"]]
         items = [ShownItem(job, pages.get(job, ""), state) for job, state in named]
-        lists.append(listed("Jobs that are taken back", items, moved))
+        lists.append(listed("Jobs that are withdrawn", items, moved))
     if would["placements"]:
         items = [_placement(each) for each in would["placements"]]
         lists.append(listed("Placements that have objects there", items))
@@ -146,22 +147,22 @@ def stop(queue: Json, running: Sequence[ShownItem], *, drain: bool, policy: str)
     name = _queue_name(queue)
     held, waits = queue["reserving"], queue["pending"]
     waiting = f"{count(waits, 'job')} that {'waits stays' if waits == 1 else 'wait stay'} in line"
-    said = [f"Nothing more is admitted: {waiting if waits else 'nobody waits now'}."]
+    said = [f"Nothing more is admitted: {waiting if waits else 'no job waits now'}."]
     if held and drain:
         said.append(
             f"{count(held, 'job')} that {'holds' if held == 1 else 'hold'} quota "
-            f"{'is' if held == 1 else 'are'} taken back and {'waits' if held == 1 else 'wait'} again: what "
-            "was not saved is lost."
+            f"{'is' if held == 1 else 'are'} withdrawn and {'waits' if held == 1 else 'wait'} again: unsaved "
+            "work is lost."
         )
     elif held:
         said.append(
             f"{count(held, 'job')} that {'is' if held == 1 else 'are'} admitted "
-            f"{'goes' if held == 1 else 'go'} on to the end."
+            f"{'runs' if held == 1 else 'run'} to the end."
         )
     else:
         said.append("It has admitted nothing.")
     wanted = "HoldAndDrain" if drain else "Hold"
-    box = Field("drain", "Take back what is admitted, too", "drain", "checkbox",
+    box = Field("drain", "Also withdraw admitted jobs", "drain", "checkbox",
                 "on" if drain else "", again=True)  # fmt: skip
     return Preview(
         title=f"Stop {name}?",
@@ -184,7 +185,7 @@ def resume(queue: Json, first: Sequence[ShownItem], policy: str) -> Preview:
     said = (
         f"{count(waits, 'job')} that {'waits is' if waits == 1 else 'wait are'} considered again, in order."
         if waits
-        else "Nobody waits; what comes is admitted again."
+        else "No job waits; new jobs are admitted again."
     )
     return Preview(
         title=f"Let {name} go on?",
@@ -199,13 +200,12 @@ def resume(queue: Json, first: Sequence[ShownItem], policy: str) -> Preview:
 
 
 def _elsewhere(queue: Json, policy: str) -> str:
-    """Why it is not changed here: what the hub cluster has is changed there."""
+    """The reason why it is not changed here: objects of the hub cluster are changed there."""
     if queue["origin"] != Origin.HUB_CLUSTER:
         return ""
-    space = f" -n {queue['namespace']}" if queue.get("namespace") else ""
-    typed = f"kubectl patch {queue['kind'].lower()} {queue['name']}{space} --type merge"
-    change = f'\'{{"spec": {{"stopPolicy": "{policy}"}}}}\''
-    return f"It came from the hub cluster, and is changed there: {typed} -p {change}"
+    space = queue.get("namespace") or ""
+    typed = stop_command(queue["origin"], space, queue["name"], policy)
+    return f"It came from the hub cluster, and is changed there: {typed}"
 
 
 def _others(names: Sequence[str]) -> str:

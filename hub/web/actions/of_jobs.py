@@ -1,4 +1,4 @@
-"""Actions on a job: cancel, hold, release, another priority, once more, delete. Of what was read."""
+"""Actions on a job: cancel, hold, release, change priority, resubmit, delete. Computed from read data."""
 
 import shlex
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from hub.web.actions.preview import Act, ApiCall, Field, FieldChoice, Preview, f
 from shared.documents import Json
 
 _ON_CLUSTER: Final = frozenset({"Placed", "Offered", "Applied", "Running", "Unknown"})
-_ENDS: Final = "The record stays, and it can be submitted once more under another name."
+_ENDS: Final = "The record stays, and you can submit it again under another name."
 MAY: Final = {
     "cancel": (Verb.CHANGE, Noun.JOBS),
     "hold": (Verb.CHANGE, Noun.JOBS),
@@ -22,6 +22,7 @@ MAY: Final = {
     "delete": (Verb.CHANGE, Noun.JOBS),
 }
 NOTHING: Final = ApiCall("", "")
+_BARE: Final = "Workload"  # its specification has its priority, and a copy needs its owner
 _LABELS: Final = {
     "cancel": "Cancel…",
     "hold": "Hold…",
@@ -33,7 +34,7 @@ _LABELS: Final = {
 
 
 def offered(rights: Rights, job: Json) -> list[Act]:
-    """What somebody may do to this job as it stands."""
+    """The user's allowed actions on this job in its present state."""
     return [
         Act(
             verb, _LABELS[verb], f"/actions/jobs/{job['uid']}/{verb}", verb in {"cancel", "delete"}
@@ -55,13 +56,13 @@ def _makes_sense(verb: str, job: Json) -> bool:
     here = job["origin"] == Origin.REST
     stays = not ended and going not in {WithdrawTo.CANCELLED, WithdrawTo.DELETED}
     if job["deletedAt"]:
-        return verb == "resubmit" and job["kind"] == "Job"
+        return verb == "resubmit" and job["kind"] != _BARE
     sense: dict[str, bool] = {
         "cancel": stays,
         "hold": not ended and not held and going in {WithdrawTo.NOTHING, WithdrawTo.PENDING},
         "release": held or state == State.DEACTIVATED,
-        "priority": here and job["kind"] == "Job" and stays,
-        "resubmit": job["kind"] == "Job",
+        "priority": here and job["kind"] != _BARE and stays,
+        "resubmit": job["kind"] != _BARE,
         "delete": here,
     }
     return sense[verb]
@@ -102,10 +103,10 @@ def hold(job: Json, told: Json) -> Preview:
         said = [
             *_stopping(job, "Held"),
             *freed(told),
-            "Once released it starts anew: what it has not saved by then is lost.",
+            "Once released it starts again: unsaved work is lost.",
         ]
     else:
-        said = ["It leaves the line: it is not considered until somebody releases it."]
+        said = ["It leaves the line: the scheduler skips it until a person releases it."]
     return Preview(
         title=f"Hold {_name(job)}?",
         confirm="Hold the job",
@@ -126,7 +127,7 @@ def release(job: Json, planned: Json | None, why_not: str = "") -> Preview:
         if job["state"] == State.HELD and job["reason"] not in HELD_FOR_OTHERS:
             said, planned = [f"It is held for nothing else then, and waits for {others}."], None
         else:
-            said.insert(0, f"It goes regardless of {others}.")
+            said.insert(0, f"It does not wait for {others}.")
     ended = job["state"] in TERMINAL and job["state"] != State.DEACTIVATED
     return Preview(
         title=f"Release {_name(job)}?",
@@ -189,12 +190,12 @@ def resubmit(
         else ""
     )
     return Preview(
-        title=f"Submit {_name(job)} once more?",
+        title=f"Submit {_name(job)} again?",
         confirm="Submit the copy",
         call=ApiCall("POST", "/v1/jobs", copy, key=True),
         command=f"roadstead jobs resubmit {_typed(job)}",
         sentences=[
-            "A copy is submitted as the Job was received, under a new name; the first one stays as it is.",
+            "A copy is submitted as the job was received, under a new name; the first one does not change.",
             *_expected(planned),
         ],
         fields=[Field("name", "Name of the copy", "metadata.name", "text", name)],
@@ -212,15 +213,15 @@ def _typed(job: Json) -> str:
 
 
 def _stopping(job: Json, then: str) -> list[str]:
-    """What comes of what there is of it."""
+    """The effect on the job's present run."""
     state, cluster = job["state"], job["cluster"]
     if state == "Unknown":
         return [
-            f"Its cluster {cluster} does not answer: it ends {then} once that says that nothing of it runs.",
+            f"Its cluster {cluster} does not answer: it ends {then} once its agent confirms its end.",
             "Until then it holds its quota.",
         ]
     if state == "Withdrawing":
-        return [f"It is being taken back from {cluster} already; then it ends {then}."]
+        return [f"It is being withdrawn from {cluster} already; then it ends {then}."]
     if state in _ON_CLUSTER and cluster:
         pods = f"its pods there are stopped, and it ends {then} once that is certain"
         return [f"It is {state} on {cluster}: {pods}."]
@@ -231,7 +232,7 @@ def _expected(planned: Json | None) -> list[str]:
     if not planned or not planned.get("message"):
         return []
     before = planned.get("waitingBefore") or 0
-    line = f" {before} would be looked at before it in its queue." if before else ""
+    line = f" {before} would be considered before it in its queue." if before else ""
     return [f"As things are now: {planned['message']}.{line}"]
 
 

@@ -1,4 +1,4 @@
-"""What an action would do, as its dialog shows it, and the call of the API that does it."""
+"""The preview of an action in its dialog, and its API call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ MOST_LISTED: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """An action that somebody is offered: `verb` is its last part in addresses."""
+    """An action offered to a user: `verb` is its last part in addresses."""
 
     verb: str
     label: str
@@ -41,7 +41,7 @@ class FieldChoice:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Something that is asked in a dialog. `into`: where the answer goes in the body.
+    """A question of a dialog. `into`: where the answer goes in the body.
 
     `again`: another answer shows another preview. `kind`: text, select or checkbox.
     """
@@ -97,7 +97,7 @@ def listed(title: str, items: Sequence[ShownItem], total: int | None = None) -> 
 
 
 def freed(told: Json) -> list[str]:
-    """What `explain.if_gone` says, in sentences; the jobs that would start are listed by `starting`."""
+    """The result of `explain.if_gone`, in sentences; `starting` lists the jobs that would start."""
     if not told["freed"]:
         return []
     amounts = ", ".join(
@@ -111,15 +111,15 @@ def freed(told: Json) -> list[str]:
         tried = count(told["tried"], "job")
         said.append(f"Of the first {tried} in line, none would start because of it alone.")
     else:
-        said.append("Nobody waits for it.")
+        said.append("No job waits for it.")
     return said
 
 
 def starting(told: Json) -> list[Listed]:
-    """Who would get in, each looked at by itself."""
+    """Jobs that would be admitted, each considered alone."""
     if not told["starts"]:
         return []
     items = [
         ShownItem(f"{j['namespace']}/{j['name']}", f"/jobs/{j['uid']}") for j in told["starts"]
     ]
-    return [listed("Would start then, each looked at by itself", items)]
+    return [listed("Would start then, each considered alone", items)]

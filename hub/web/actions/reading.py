@@ -1,5 +1,6 @@
-"""What a preview is made of, read for the person who looks: the services' own dry runs, all bounded."""
+"""Data of a preview, read for its viewer: the services' own dry runs, all bounded."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,20 +19,23 @@ from hub.services.explain.plan_jobs import PlannedFacts, plan_jobs
 from hub.services.index.index import FindIndex
 from hub.services.questions import jobs
 from hub.services.questions.pages.previews import names_taken
-from hub.services.reading.draft import draft
+from hub.services.reading.draft import Draft, draft
 from shared.documents import Json
 from shared.errors import Rejected
-from shared.kinds.registry import parse_job
+from shared.kinds.parsed import Parsed
+from shared.kinds.registry import parse_job, parse_own_job
 from shared.resubmitted import copy_of, next_name, waits_for
+from shared.yaml_quoting import quoting
 
 _TRIES: Final = 20  # names of copies
+_DUMPER: Final = quoting(yaml.SafeDumper)
 _MOST_YAML: Final = 32_000  # bytes of a manifest that is printed as YAML
 _MOST_SHOWN: Final = 64_000  # characters of a manifest
 
 
 @dataclass(frozen=True, slots=True)
 class Looker:
-    """Somebody who looks at a preview: their rights, and the hub as far as they see it."""
+    """The reader of a preview: the rights, and the visible part of the hub."""
 
     who: Principal
     hub: Hub
@@ -59,9 +63,9 @@ async def read_job(by: Looker, uid: str, verb: Verb = Verb.GET) -> Json:
 
 
 async def planned(by: Looker, job: Json, priority: int | None = None) -> Json | None:
-    """What the engine says of this job, were it in line now; None where it can not be asked."""
+    """The engine's answer for this job, if it were in line now; None if it can not be called."""
     try:
-        given = draft(parse_job(job["manifest"]), by.hub.clock.now())
+        given = await by.hub.beside(_drafted, job["manifest"], by.hub, parse_own_job)
     except (Rejected, TypeError, KeyError):
         return None
     facts = PlannedFacts(job["priority"] if priority is None else priority, None, "")
@@ -70,9 +74,9 @@ async def planned(by: Looker, job: Json, priority: int | None = None) -> Json | 
 
 
 async def planned_copy(by: Looker, copy: Json) -> Json | None:
-    """What the engine says of a Job that is not there yet."""
+    """The engine's answer for a Job that does not exist yet."""
     try:
-        given = draft(parse_job(copy), by.hub.clock.now())
+        given = await by.hub.beside(_drafted, copy, by.hub, parse_job)
     except Rejected as refusal:
         return {"message": f"it would be refused: {refusal.detail}", "waitingBefore": 0}
     found = await plan(by.hub, [given], by.find_index)
@@ -80,8 +84,14 @@ async def planned_copy(by: Looker, copy: Json) -> Json | None:
     return told[0] if told else None
 
 
+def _drafted(manifest: Json, hub: Hub, read: Callable[..., Parsed]) -> Draft:
+    """A draft of a job's manifest; kinds other than Job are read by jq, which takes its time."""
+    parsed = read(manifest, declared=hub.kinds)
+    return draft(parsed, hub.clock.now(), kinds=hub.kinds)
+
+
 async def free_copy(by: Looker, job: Json) -> Json:
-    """The Job under the next name that is free, as far as can be told.
+    """The Job under the next free name, as far as visible.
 
     It waits for those that the first one still waits for: what has ended is of the past.
     """
@@ -103,5 +113,7 @@ async def printed(by: Looker, manifest: Json) -> str:
 def _printed(manifest: Json) -> str:
     text = orjson.dumps(manifest, option=orjson.OPT_INDENT_2).decode()
     if len(text) <= _MOST_YAML:
-        text = str(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=100))
+        text = str(
+            yaml.dump(manifest, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
+        )
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "\n…"

@@ -1,4 +1,4 @@
-"""`/actions/…`: which actions somebody is offered, and the dialog of each with what it would do.
+"""`/actions/…`: the actions offered to a user, and the dialog of each with its preview.
 
 Nothing is changed here. A dialog holds one call of the REST API, which the page's script sends when its
 button is pressed; the API judges it as it judges everybody, whatever was shown.
@@ -83,7 +83,7 @@ async def offer_of_local_queue(request: Request, namespace: str, name: str) -> R
 @router.get("/actions/jobs/{uid}/{verb}", include_in_schema=False)
 @allow(PUBLIC)
 async def preview_of_job(request: Request, uid: str, verb: str) -> Response:
-    """What it would do to the job, with the call that does it."""
+    """The effect on the job, with the call that executes it."""
     shown = _JOB.get(verb)
     if shown is None:
         raise _nothing()
@@ -97,7 +97,7 @@ async def preview_of_job(request: Request, uid: str, verb: str) -> Response:
 @router.get("/actions/clusters/{name}/{verb}", include_in_schema=False)
 @allow(PUBLIC)
 async def preview_of_cluster(request: Request, name: str, verb: str) -> Response:
-    """What it would do to the member, with the call that does it."""
+    """The effect on the member, with the call that executes it."""
     by = await _looker(request)
     if verb not in {"cordon", "uncordon", "drain"}:
         raise _nothing()
@@ -120,7 +120,7 @@ async def preview_of_cluster(request: Request, name: str, verb: str) -> Response
 @router.get("/actions/queues/{name}/{verb}", include_in_schema=False)
 @allow(PUBLIC)
 async def preview_of_cluster_queue(request: Request, name: str, verb: str) -> Response:
-    """What it would do to a ClusterQueue."""
+    """The effect on a ClusterQueue."""
     return await _preview_of_queue(request, "", name, verb)
 
 
@@ -129,7 +129,7 @@ async def preview_of_cluster_queue(request: Request, name: str, verb: str) -> Re
 async def preview_of_local_queue(
     request: Request, namespace: str, name: str, verb: str
 ) -> Response:
-    """What it would do to a LocalQueue."""
+    """The effect on a LocalQueue."""
     return await _preview_of_queue(request, namespace, name, verb)
 
 
@@ -146,7 +146,7 @@ async def _preview_of_queue(request: Request, namespace: str, name: str, verb: s
         raise _nothing()
     found = await _read_queue(by, namespace, name)
     if not of_fleet.may_stop(by.rights, namespace):
-        said = "no role that you have allows to change this queue"
+        said = "none of your roles allows you to change this queue"
         raise Rejected(RejectCode.FORBIDDEN, said)
     policy = await by.hub.read(previews.stop_policy, namespace, name)
     if verb == "stop":
@@ -166,7 +166,7 @@ async def _read_queue(by: Looker, namespace: str, name: str) -> Json:
 
 
 async def _first(by: Looker, namespace: str, name: str) -> list[ShownItem]:
-    """Who waits first."""
+    """The first waiting jobs."""
     index = by.find_index()
     if namespace:
         leads_to = visibility.queue_of(index, (namespace, name))
@@ -244,9 +244,11 @@ def _seeing(by: Looker) -> Hub:
 
 
 def _not_now(verb: str, job: Json) -> Preview:
-    """For a button that was there before the job moved on, or that nobody was shown."""
+    """For a button of an outdated page, or one that was not offered."""
     name = f"{job['namespace']}/{job['name']}"
-    said = f"{name} is {job['state']} by now, or no role that you have allows this: nothing was changed."
+    said = (
+        f"{name} is {job['state']} by now, or none of your roles allows this: nothing was changed."
+    )
     return Preview(f"{verb.capitalize()} {name}?", "", of_jobs.NOTHING, "", refusal=said)
 
 

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,12 @@ from shared import quantity
 from shared.documents import Json
 
 _KNOWN: Final = ("kubernetes-fleet.io", "k8s.io")
+_OF_KINDS: Final = {
+    "Served": "runs",
+    "NotServed": "kinds not served",
+    "AgentTooOld": "agent too old for",
+    "RightMissing": "right missing for",
+}
 _MOST_ASKED: Final = 3  # namespaces of which a page prints the question
 
 
@@ -36,7 +42,7 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class ClusterHead:
-    """What it is and how it stands."""
+    """Its properties and state."""
 
     name: str
     state: str
@@ -73,7 +79,7 @@ def head_of(shown: Json, now: dt.datetime) -> ClusterHead:
 
 
 def lacks_of(shown: Json, now: dt.datetime) -> tuple[Lack, ...]:
-    """What keeps new work from it, in the order in which to look."""
+    """The reasons that keep new work from it, in the order of the checks."""
     name, state = text(shown["name"]), shown["state"]
     found: list[Lack] = []
     if state == "Declared":
@@ -89,7 +95,7 @@ def lacks_of(shown: Json, now: dt.datetime) -> tuple[Lack, ...]:
         found.append(
             Lack(
                 f"Its agent has been silent{since}: it gets no new work, and its jobs keep their quota until "
-                "it is certain that they do not run. Look at the agent there:",
+                "it is certain that they do not run. Check the agent there:",
                 (
                     "kubectl -n roadstead get pods",
                     "kubectl -n roadstead logs statefulset/roadstead-agent --tail=50",
@@ -98,7 +104,7 @@ def lacks_of(shown: Json, now: dt.datetime) -> tuple[Lack, ...]:
         )
         found.append(
             Lack(
-                "Only if the cluster is destroyed and comes back no more, its jobs start elsewhere by:",
+                "Only if the cluster is destroyed, start its jobs elsewhere with:",
                 (f"roadstead clusters fence {name} --destroyed",),
             )
         )
@@ -109,18 +115,21 @@ def lacks_of(shown: Json, now: dt.datetime) -> tuple[Lack, ...]:
     if shown["cordoned"] and state != "Fenced":
         found.append(
             Lack(
-                "It is cordoned: new work goes elsewhere; what runs goes on.",
+                "It is cordoned: new work goes elsewhere; running jobs continue.",
                 (f"roadstead clusters uncordon {name}",),
             )
         )
     if state in {"Ready", "Cordoned"} and not shown["ready"]:
-        found.append(Lack("Its agent has joined and has not said yet what the cluster has.", ()))
+        found.append(
+            Lack("Its agent has joined and has not reported the cluster's capacity yet.", ())
+        )
     faults = (text(each) for each in shown["propertyFaults"])
     found += [Lack(f"A property is not taken: {each}", ()) for each in faults]
     if shown["jobsForbiddenIn"]:
         found.append(_lacks_right([text(each) for each in shown["jobsForbiddenIn"]]))
+    found += _lacks_kinds(shown["workKinds"])
     if shown["plainHttp"]:
-        found.append(Lack("Its agent speaks to the hub without TLS.", ()))
+        found.append(Lack("Its agent connects to the hub without TLS.", ()))
     if shown["leftovers"]:
         left = count(shown["leftovers"], "Job")
         found.append(
@@ -140,14 +149,33 @@ def _lacks_right(namespaces: list[str]) -> Lack:
     )
 
 
+def _lacks_kinds(kinds: Sequence[Json]) -> list[Lack]:
+    """Its agent's account may not read some kinds that it serves."""
+    found = [each for each in kinds if each["state"] == "RightMissing"]
+    if not found:
+        return []
+    named = ", ".join(text(each["kind"]) for each in found)
+    return [Lack(f"It serves {named}, and a right is missing: {text(found[0]['remedy'])}.", ())]
+
+
+def _kind_facts(kinds: Sequence[Json]) -> Iterator[ClusterFact]:
+    """The kinds of work that it runs, and for each reason those that it does not run."""
+    for state, name in _OF_KINDS.items():
+        found = [each for each in kinds if each["state"] == state]
+        if found:
+            remedy = f": {found[0]['remedy']}" if found[0]["remedy"] else ""
+            named = ", ".join(each["kind"] for each in found)
+            yield ClusterFact(name, text(f"{named}{remedy}"))
+
+
 def unheard_of(shown: Json) -> str:
-    """Why nobody can say by now how objects there are; "" where its agent says it."""
+    """The reason why the state of objects there is unknown; "" if its agent reports."""
     if shown["state"] == "Unhealthy":
-        return text(shown["message"]) or "its API server serves its agent nothing"
+        return text(shown["message"]) or "its API server does not answer or refuses its agent"
     reasons = {
         "Suspect": "its agent has been silent",
         "Declared": "no agent has joined it yet",
-        "Fenced": "it is written off",
+        "Fenced": "it is fenced",
     }
     return reasons.get(shown["state"], "")
 
@@ -189,6 +217,7 @@ def facts_of(shown: Json, works: Sequence[CountedWorks]) -> tuple[ClusterFact, .
         found.append(
             ClusterFact("agent speaks", f"protocol {text(shown['agentProtocol'])}{certificate}")
         )
+    found += _kind_facts(shown["workKinds"])
     by_phase: Counter[str] = Counter()
     for each in works:
         by_phase[each.phase or "not reported yet"] += each.number

@@ -1,4 +1,4 @@
-"""What pages of queues and of clusters share: jobs in a table, events, amounts as bars."""
+"""Common parts of the pages of queues and of clusters: jobs in a table, events, amounts as bars."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from hub.web.words import Instant, instant, path_of, text, tone
 
 @dataclass(frozen=True, slots=True)
 class NamedPage:
-    """A name, and the page that it leads to; "" where there is none for whoever looks."""
+    """A name, and the page that it leads to; "" if the reader may not see one."""
 
     name: str
     href: str = ""
@@ -103,17 +103,17 @@ def holding_job(
 
 
 def asked(requests: Mapping[str, str]) -> str:
-    """What a job asks for, in one line."""
+    """The requests of a job, in one line."""
     return ", ".join(f"{text(amount)} {text(name)}" for name, amount in requests.items())
 
 
 def owner_link(owner: str) -> NamedPage:
-    """Whose a job is: leads to all of theirs."""
+    """The owner of a job: leads to all jobs of the owner."""
     return NamedPage(text(owner or UNKNOWN), asking(owner=owner or UNKNOWN))
 
 
 def asking(**given: str) -> str:
-    """The front page with the jobs that are asked for."""
+    """The front page with the requested jobs."""
     return f"/?{urlencode(given)}"
 
 

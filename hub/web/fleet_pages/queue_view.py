@@ -12,6 +12,7 @@ from shared.documents import Json
 
 MOST_SIBLINGS: Final = 30
 _WIDE: Final = 1000  # of a bar
+_MOST_SHARE: Final = 10**12  # in thousandths, of a weight that is not 0
 _UNLIMITED: Final = "unlimited"
 _STATES: Final = {"Ready": "good", "OverQuota": "wait", "Stopped": "bad", "Inactive": "bad"}
 
@@ -57,12 +58,14 @@ class Entrance:
     namespace: str
     pending: int
     admitted: int
+    weight: str
+    consumed: str
     stopped: str
 
 
 @dataclass(frozen=True, slots=True)
 class QueueHead:
-    """What a queue is and how it stands."""
+    """The properties and state of a queue."""
 
     kind: str
     name: str
@@ -86,15 +89,21 @@ def head_of(shown: Json, policy: str) -> QueueHead:
         state = "Inactive" if active.get("status") == "False" else "Ready"
     message = text(active.get("message")) if state in {"Stopped", "Inactive"} else ""
     if state == "OverQuota":
-        message = "it has more than its quota allows by now: nothing is taken back, nothing more is admitted"
+        message = "it has more than its quota allows by now: the hub evicts nothing and admits nothing more"
     facts = [("waiting", str(shown["pending"])), ("admitted", str(shown["admitted"]))]
     held = shown["reserving"] - shown["admitted"]
     if held > 0:
         facts.append(("reserved, checks open", str(held)))
     if own:
         facts += [("strategy", text(shown["strategy"])), ("fair share", _share(shown))]
+        if shown["weight"] != "1":
+            facts.append(("weight", text(shown["weight"])))
         if shown["cohort"]:
             facts.append(("cohort", text(shown["cohort"])))
+    else:
+        facts.append(("weight", text(shown["fairSharing"]["weight"])))
+        if shown["fairSharing"]["admissionFairSharingStatus"] is not None:
+            facts.append(("used of late", consumed_words(shown["fairSharing"]) or "nothing"))
     if policy != "None":
         facts.append(("stop policy", policy))
     facts.append(
@@ -114,9 +123,17 @@ def head_of(shown: Json, policy: str) -> QueueHead:
 
 
 def _share(shown: Json) -> str:
-    """How much it borrows beyond its quota, weighed; in thousandths of the cohort's."""
+    """Its weighed borrowing beyond its quota, in thousandths of the cohort's."""
     share = shown["weightedShare"]
+    if share > _MOST_SHARE:
+        return "borrows with weight 0: comes after all others"
     return "borrows nothing" if not share else f"borrows {share / 10:.1f} % of its cohort"
+
+
+def consumed_words(sharing: Json) -> str:
+    """Resources that a LocalQueue used of late, decayed by age; "" for none."""
+    told: Json = (sharing["admissionFairSharingStatus"] or {}).get("consumedResources") or {}
+    return text(", ".join(f"{name} {amount}" for name, amount in sorted(told.items())))
 
 
 def bars_of(rows: Sequence[Json]) -> tuple[QueueQuotaBar, ...]:
@@ -161,7 +178,7 @@ def _bar(row: Json) -> QueueQuotaBar:
 
 
 def _lent(row: Json, used: int, nominal: int | None) -> int:
-    """What of its own quota it could not have now, because others of its cohort use it; at least that."""
+    """The part of its own quota that others of its cohort use now; at least that."""
     available = _amount(row, "available")
     if nominal is None or available is None:
         return 0
@@ -169,7 +186,7 @@ def _lent(row: Json, used: int, nominal: int | None) -> int:
 
 
 def _bounded(potential: int | None, nominal: int | None) -> int:
-    """What the bar ends at: where it may borrow without end, or far more than it has, that is not drawn."""
+    """The end of the bar: an unlimited or very high borrowing limit is not drawn."""
     own = nominal or 0
     return own if potential is None else min(potential, max(1, own) * 3)
 
@@ -223,5 +240,7 @@ def _door(each: Json) -> Entrance:
         namespace=text(each["namespace"]),
         pending=each["pending"],
         admitted=each["admitted"],
+        weight=text(each["fairSharing"]["weight"]),
+        consumed=consumed_words(each["fairSharing"]),
         stopped=text(active.get("message")) if off else "",
     )

@@ -1,7 +1,7 @@
 """`/queues`, `/clusters` and the pages of each, with their parts as they change.
 
 They show what REST would show the same person: ClusterQueues that their LocalQueues lead to, and members to
-those alone whose role holds everywhere. What may not be seen is not there.
+those alone whose role holds everywhere. An object that may not be seen is absent.
 """
 
 from typing import Final

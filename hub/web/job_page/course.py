@@ -26,7 +26,7 @@ _LABELS: Final[Mapping[Phase, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One phase: where it is in the picture, and what is told of it. `lasted` "" where it lasts."""
+    """One phase: its place in the picture, and its text. `lasted` "" where it lasts."""
 
     look: str  # its colour: a phase, or how it ended
     ended: bool

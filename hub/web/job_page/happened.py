@@ -1,4 +1,4 @@
-"""What happened to a job, newest first, and the last lines of its pods that failed."""
+"""Events of a job, newest first, and the last lines of its failed pods."""
 
 import datetime as dt
 from collections.abc import Sequence

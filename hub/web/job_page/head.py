@@ -53,7 +53,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class JobHead:
-    """What stands at the top."""
+    """The head of the page."""
 
     uid: str
     namespace: str
@@ -99,7 +99,7 @@ def head_of(shown: Json, told: Json, course: Course, now: dt.datetime) -> JobHea
 
 
 def _back(shown: Json, course: Course, now: dt.datetime) -> tuple[str, Instant | None]:
-    """Why it waits once more, or is held, and when it was taken back."""
+    """The reason why it waits again, or is held, and when it was withdrawn."""
     evicted = shown.get("evicted") or {}
     if not evicted or course.last.phase not in {*_IDLE, Phase.LEAVING}:
         return "", None

@@ -22,7 +22,7 @@ from hub.web.shell import render_parts
 from shared.documents import Json
 
 _UNREADABLE: Final = {
-    "head": "The head", "course": "Its course", "why": "Why it is where it is", "quota": "Its quota",
+    "head": "The head", "course": "Its course", "why": "Why it is in this state", "quota": "Its quota",
     "happened": "What happened", "failed": "The last lines of pods that failed", "texts": "Its manifest",
 }  # fmt: skip
 

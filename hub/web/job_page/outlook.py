@@ -1,4 +1,4 @@
-"""What would change a job's lot, when it is expected to start, who could go for it: in sentences."""
+"""Remedies, expected start and preemption candidates of a job, in sentences."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from shared.documents import Json
 
 @dataclass(frozen=True, slots=True)
 class JobOutlook:
-    """What would change it, when it is expected to start, and who could go for it."""
+    """Its remedies, its expected start, and its possible victims."""
 
     position: str
     quota: tuple[str, ...]
@@ -71,6 +71,8 @@ def outlook_of(told: Json) -> JobOutlook:
 
 
 def _short(each: Json) -> str:
+    if said := each.get("message"):  # explanations of earlier releases lack it
+        return str(said)
     where = f" in cohort {each['cohort']}" if each.get("cohort") else ""
     return (
         f"asks {each['asked']} {each['resource']} of flavor {each['flavor']}: {each['used']} of "

@@ -34,9 +34,9 @@ class JobQuota:
 
 
 def quota_bars(shown: Json, quotas: Sequence[Json]) -> tuple[JobQuota, ...]:
-    """Bars of what it asks for; of all that its ClusterQueue has where nobody knows what it asks for.
+    """Bars of its requests; of its whole ClusterQueue if the requests are unknown.
 
-    One that has ended has none: it holds no quota any more.
+    An ended one has none: it holds no quota any more.
     """
     if shown["finishedAt"]:
         return ()
@@ -53,7 +53,7 @@ def quota_bars(shown: Json, quotas: Sequence[Json]) -> tuple[JobQuota, ...]:
 
 
 def asked_of(shown: Json) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
-    """What it is charged with by flavor and resource, once it is, else what it asks of each resource."""
+    """Its charge by flavor and resource, if charged, else its request of each resource."""
     charged: Counter[tuple[str, str]] = Counter()
     for pod_set in (shown.get("admission") or {}).get("podSets") or ():
         flavors = pod_set.get("flavors") or {}

@@ -30,7 +30,7 @@ router = new_router("page")
 @router.get("/jobs/{uid}", include_in_schema=False)
 @allow(PUBLIC)
 async def job(request: Request, uid: str) -> Response:
-    """Everything about one job; for who may not see it, what is said of one that is not there."""
+    """Everything about one job; 404 if not visible."""
     who = await viewer(request)
     if who is None:
         return login_page(request)
@@ -54,6 +54,6 @@ async def job_live(request: Request, uid: str) -> Response:
 
 
 def view_of(who: Principal, uid: str) -> JobView:
-    """What `who` sees of a job."""
+    """The part of a job that `who` may see."""
     scope = scope_of_viewer(who, Verb.GET, Noun.JOBS)
     return JobView(uid, who.rights.values, scope, sees_clusters(who))

@@ -1,4 +1,4 @@
-"""What a person takes along from a job's page: its manifest as YAML, and commands to paste."""
+"""Texts to copy from a job's page: its manifest as YAML, and commands."""
 
 import functools
 import shlex
@@ -11,9 +11,10 @@ import yaml
 
 from hub.domain.workloads.states import TERMINAL
 from shared.documents import Json
+from shared.yaml_quoting import quoting
 
 _LONGEST: Final = 200_000  # characters of a manifest that are shown
-_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_DUMPER: Final = quoting(getattr(yaml, "CSafeDumper", yaml.SafeDumper))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Command:
 
 
 def manifest_text(manifest: Json | None) -> str:
-    """A manifest as YAML; "" where there is none."""
+    """A manifest as YAML; "" if there is none."""
     return "" if manifest is None else _dumped(orjson.dumps(manifest))
 
 
@@ -41,16 +42,17 @@ def _dumped(manifest: bytes) -> str:
 
 
 def commands_of(shown: Json) -> tuple[Command, ...]:
-    """What can be asked of it, and done with it, as it stands."""
+    """The questions and actions of a job in its present state."""
     return tuple(Command(does, told) for does, told in _commands(shown))
 
 
 def _commands(shown: Json) -> Iterator[tuple[str, str]]:
     name = shlex.quote(f"{shown['namespace']}/{shown['name']}")
     yield "everything about it", f"roadstead jobs show {name}"
-    yield "why it is where it is", f"roadstead explain {name}"
+    yield "why it is in this state", f"roadstead explain {name}"
     yield "logs of all pods", f"roadstead logs {name} -f"
-    yield "pods and the member's events", f"roadstead jobs pods {name} --events"
+    if shown["cluster"]:  # else there are none
+        yield "pods and the member's events", f"roadstead jobs pods {name} --events"
     yield "submit it again", f"roadstead jobs resubmit {name}"
     if shown["state"] == "Held":
         yield "let it go", f"roadstead jobs release {name}"

@@ -1,4 +1,4 @@
-"""Why a job is where it is, or waits, as pictures: a funnel of clusters and bars of scores."""
+"""The explanation of a job as pictures: a funnel of clusters and bars of scores."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from shared.documents import Json
 
 MOST: Final = 20  # clusters that are shown; the rest is counted
 _NAMED: Final = 3  # clusters that one step of the funnel names
-_LISTED: Final = 50  # verdicts that a decision keeps: so many may be more
+_LISTED: Final = 50  # maximum verdicts of a decision: there may be more
 _WIDTH: Final = 1000
 
 
@@ -27,7 +27,7 @@ _PROFILES: Final = {
 }
 _FITS: Final = "Fits"
 _NO_ROOM: Final = "InsufficientRoom"
-# The rules of `hub.domain.placement.registry`, then room, in the order in which they are asked.
+# The rules of `hub.domain.placement.registry`, then room, in the order of the checks.
 _STEPS: Final = (
     _Step("joined, heard and healthy", frozenset({"Eligible", "Healthy"})),
     _Step(
@@ -43,7 +43,7 @@ _STEPS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FunnelStep:
-    """How many clusters are left after one rule; `out` of those that it takes away."""
+    """The number of clusters left after one rule; `out` of those that it takes away."""
 
     label: str
     left: int
@@ -66,7 +66,7 @@ class Funnel:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one rule gave, as a piece of the bar."""
+    """The result of one rule, as a piece of the bar."""
 
     index: int
     x: float
@@ -97,7 +97,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class ClusterStanding:
-    """How clusters stand for it: the picture of a decision, or of what would be decided now."""
+    """The states of clusters for it: of a past decision, or of a decision now."""
 
     funnel: Funnel | None
     by: str  # whose rules compared them
@@ -136,7 +136,7 @@ def standing_of(shown: Json, told: Json) -> ClusterStanding:
 
 
 def _refusals(counted: object, out: Sequence[Json]) -> Counter[tuple[str, str]]:
-    """How many clusters each rule refuses, by rule and reason."""
+    """The number of clusters that each rule refuses, by rule and reason."""
     found: Counter[tuple[str, str]] = Counter()
     if isinstance(counted, list):
         for each in counted:

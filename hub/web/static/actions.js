@@ -140,7 +140,7 @@
   function cameOf(told, status, method) {
     if ("jobCount" in told) {
       const stays = told.blocked ? `; ${told.blocked} placements stay for now` : "";
-      return [`${told.name} is drained: ${told.jobCount} jobs are taken back${stays}.`];
+      return [`${told.name} is drained: ${told.jobCount} jobs are withdrawn${stays}.`];
     }
     if (told.kind === "ClusterQueue" || told.kind === "LocalQueue") {
       const name = told.namespace ? `${told.namespace}/${told.name}` : told.name;
@@ -150,7 +150,7 @@
     const name = `${told.namespace}/${told.name}`;
     if (status === 201) return [`${name} is submitted.`, `/jobs/${encodeURIComponent(told.uid)}`];
     if (told.state === "Withdrawing") {
-      return [`${name} is being taken back from ${told.cluster}; then it is ${told.withdrawTo}.`];
+      return [`${name} is being withdrawn from ${told.cluster}; then it is ${told.withdrawTo}.`];
     }
     if (method === "DELETE") return [`${name} is deleted; its name is free.`];
     const priority = told.priorityClass ? `, priority ${told.priority} (${told.priorityClass})` : "";

@@ -106,10 +106,11 @@
 
   function podsTable(found) {
     const heads = ["Pod", "Phase", "Why", "Exit", "Restarts", "Node", "Started", "Ended"];
-    const table = made("table", { class: "plain" });
+    const table = made("table", { class: "plain stacks", role: "table" });
     table.append(made("caption", { class: "unseen", text: `Pods of the job in ${found.cluster}` }));
-    table.append(made("thead", {}, made("tr", {}, ...heads.map((text) => made("th", { scope: "col", text })))));
-    table.append(made("tbody", {}, ...found.items.map(podRow)));
+    const named = heads.map((text) => made("th", { role: "columnheader", scope: "col", text }));
+    table.append(made("thead", { role: "rowgroup" }, made("tr", { role: "row" }, ...named)));
+    table.append(made("tbody", { role: "rowgroup" }, ...found.items.map(podRow)));
     return made("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Pods" }, table);
   }
 
@@ -120,17 +121,20 @@
     const why = [pod.reason, pod.message].filter(Boolean).join(": ");
     const last = pod.containers.find((each) => each.restarts && each.lastReason);
     const before = last ? ` (before: ${last.lastReason}${last.lastExitCode === null ? "" : ` ${last.lastExitCode}`})` : "";
+    // A narrow page has no columns: there `data-of` is shown before each value.
+    const cell = (of, given, ...inside) => made("td", { role: "cell", "data-of": of, ...given }, ...inside);
+    const phase = made("span", { class: `state ${tones[pod.phase] ?? "wait"}`, text: pod.phase });
     return made(
       "tr",
-      {},
-      made("th", { scope: "row", text: pod.name }),
-      made("td", {}, made("span", { class: `state ${tones[pod.phase] ?? "wait"}`, text: pod.phase })),
-      made("td", { class: "says", text: why }),
-      made("td", { class: "num", text: exits }),
-      made("td", { class: "num", text: `${pod.restarts}${before}` }),
-      made("td", { text: pod.node || "–" }),
-      made("td", { class: "age", text: clock(pod.startedAt) }),
-      made("td", { class: "age", text: clock(pod.finishedAt) }),
+      { role: "row" },
+      made("th", { role: "rowheader", scope: "row", text: pod.name }),
+      cell("Phase", {}, phase),
+      made("td", { role: "cell", class: "says", text: why }),
+      cell("Exit", { class: "num", text: exits }),
+      cell("Restarts", { class: "num", text: `${pod.restarts}${before}` }),
+      cell("Node", { text: pod.node || "–" }),
+      cell("Started", { class: "age", text: clock(pod.startedAt) }),
+      cell("Ended", { class: "age", text: clock(pod.finishedAt) }),
     );
   }
 

@@ -1,1 +1,1 @@
-"""`roadstead admin`: what keeps a hub in order. Most verbs work on its database, beside hubs or without."""
+"""`roadstead admin`: maintenance of a hub. Most verbs use its database, whether hubs run or not."""

@@ -1,4 +1,4 @@
-"""`roadstead admin availability`: by which rules custom resources are available in members."""
+"""`roadstead admin availability`: rules for when custom resources in members are available."""
 
 from typing import Any, BinaryIO
 
@@ -6,6 +6,7 @@ import click
 
 from roadstead.cli.output import answer_option, client, dump
 from roadstead.cli.tables import Column, table
+from roadstead.cli.visible import say
 from roadstead.models.hub import AvailabilityRule, AvailabilityRules
 
 _COLUMNS = [
@@ -23,14 +24,14 @@ _COLUMNS = [
     "given",
     type=click.File("rb"),
     metavar="FILE",
-    help="Declare the rules in FILE (YAML or JSON, `rules: […]`) in place of those there are.",
+    help="Replace the declared rules with those in FILE (YAML or JSON, `rules: […]`).",
 )
 @answer_option
 @click.pass_context
 def availability(ctx: click.Context, given: BinaryIO | None, output: str) -> None:
-    """Show or declare when custom resources are available.
+    """Show or declare rules for when objects are available.
 
-    Rules are expressions in CEL, by API group and kind; agents of all members go by them at once.
+    Rules are CEL expressions, by API group and kind; agents of all members use them at once.
     """
     rules = None if given is None else _rules_in(given)
     with client(ctx) as hub:
@@ -38,7 +39,7 @@ def availability(ctx: click.Context, given: BinaryIO | None, output: str) -> Non
     if output != "text":
         dump(told.raw, output)
         return
-    click.echo(table(_rows(told), _COLUMNS))
+    say(table(_rows(told), _COLUMNS))
 
 
 def _rows(told: AvailabilityRules) -> list[tuple[str, AvailabilityRule]]:
@@ -53,7 +54,7 @@ def _rules_in(given: BinaryIO) -> list[dict[str, Any]]:
     try:
         document = yaml.safe_load(given)
     except yaml.YAMLError as fault:
-        raise click.ClickException(f"{given.name} is no YAML: {fault}") from None
+        raise click.ClickException(f"{given.name} is not YAML: {fault}") from None
     rules = document.get("rules") if isinstance(document, dict) else None
     if not isinstance(rules, list):
         raise click.ClickException(f"{given.name} has no list `rules`")

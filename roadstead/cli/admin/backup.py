@@ -8,6 +8,7 @@ import click
 
 from roadstead.cli.admin.store import database_option, telling
 from roadstead.cli.output import answer_option, dump
+from roadstead.cli.visible import say
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 
@@ -19,9 +20,9 @@ _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def backup(file: Path, database: str, output: str) -> None:
     """Write the hub's database to FILE.
 
-    As it is at one instant, while hubs run on it. The file is a database of SQLite, whichever the
-    hub's own is, and can be restored to either. It holds secrets: only its owner may read it. The
-    key that secrets are encrypted with is not in it.
+    The backup holds the database as of one instant and can be made while hubs run. The file is an SQLite
+    database, whatever database the hub uses, and can be restored to either kind. It holds secrets: only its
+    owner may read it. It does not contain the key that encrypts secrets.
     """
     with telling():
         from hub.admin import backup as taking
@@ -31,24 +32,21 @@ def backup(file: Path, database: str, output: str) -> None:
         dump({**dataclasses.asdict(made), "bytes": made.size}, output)
         return
     rows = f", {sum(made.rows.values())} rows" if made.rows else ""
-    click.echo(f"{made.file}: {made.size} bytes{rows}, of {made.source} at {made.revision}")
+    say(f"{made.file}: {made.size} bytes{rows}, of {made.source} at {made.revision}")
 
 
 @click.command()
 @_FILE
 @database_option
-@click.option("--replace", is_flag=True, help="Although the database holds a hub already.")
-@click.option(
-    "--force", is_flag=True, help="PostgreSQL: although hubs are connected that are dead."
-)
+@click.option("--replace", is_flag=True, help="Overwrite a database that holds a hub already.")
+@click.option("--force", is_flag=True, help="PostgreSQL: ignore connections of dead hubs.")
 @answer_option
 def restore(file: Path, database: str, replace: bool, force: bool, output: str) -> None:
-    """Make a database what FILE holds.
+    """Restore FILE into a database.
 
-    The file may be of an earlier release. All hubs must be stopped. What was committed since the
-    backup is lost, and members may run jobs of that time: the hub that starts on it dispatches
-    nothing until `roadstead restored --accept`. A file of SQLite that was there before is kept
-    beside.
+    The file may be of an earlier release. All hubs must be stopped. Changes since the backup are lost, and
+    members may run jobs of that time: the hub that starts on the restored database dispatches nothing until
+    `roadstead restored --accept`. An existing SQLite file is kept beside the new one.
     """
     with telling():
         from hub.admin import restore as making
@@ -57,14 +55,12 @@ def restore(file: Path, database: str, replace: bool, force: bool, output: str) 
     if output != "text":
         dump(dataclasses.asdict(done), output)
         return
-    click.echo(f"{done.where}: as of {done.backup.taken_at or 'an unknown time'}")
+    say(f"{done.where}: as of {done.backup.taken_at or 'an unknown time'}")
     if done.aside:
-        click.echo(f"What was there before: {done.aside}")
-    click.echo(f"Held until somebody has looked at them: {done.held} jobs.")
-    click.echo(
-        "Start the hub, let the agents report, look at what is left (roadstead restored), then"
-    )
-    click.echo("go on: roadstead restored --accept")
+        say(f"Previous database: {done.aside}")
+    say(f"Held until you check them: {done.held} jobs.")
+    say("Start the hub, let the agents report, check the leftovers (roadstead restored), then")
+    say("resume: roadstead restored --accept")
 
 
 def _now() -> dt.datetime:

@@ -1,4 +1,4 @@
-"""`roadstead admin doctor`: whether a hub's database, and the hub on it, are well."""
+"""`roadstead admin doctor`: health of a hub's database, and of the hub on it."""
 
 import dataclasses
 from typing import Any
@@ -8,10 +8,11 @@ import click
 from roadstead.cli.admin.store import database_option
 from roadstead.cli.output import answer_option, client, dump, moment
 from roadstead.cli.tables import Column, table
+from roadstead.cli.visible import say
 from roadstead.errors import RoadsteadError
 from roadstead.models.jobs import JobState
 
-_AILING = ("Suspect", "Unhealthy")  # clusters that get nothing new, though nobody asked for it
+_AILING = ("Suspect", "Unhealthy")  # clusters that get no new work, without a cordon
 CODES = {"ok": 0, "warn": 1, "fail": 3}
 _FINDINGS = [
     Column("", lambda row: row["level"]),
@@ -28,15 +29,14 @@ _TABLES = [
 
 @click.command()
 @database_option
-@click.option("--tables", is_flag=True, help="Show what each table holds too.")
+@click.option("--tables", is_flag=True, help="Also show the contents of each table.")
 @answer_option
 @click.pass_context
 def doctor(ctx: click.Context, database: str, tables: bool, output: str) -> int:
-    """Look whether the hub's database is well.
+    """Check the health of the hub's database.
 
-    And what hangs on it: schema, clock, disk room, who leads, members and their agents, numbers
-    that are kept beside the rows; and the hub, where it answers. Exit code 0: all is well; 1:
-    something should be looked at; 3: something is wrong.
+    Checks schema, clock, disk space, leader, members and their agents, and counters kept beside the rows;
+    and the hub, if it answers. Exit code 0: healthy; 1: something needs attention; 3: something is broken.
     """
     from hub.admin import doctor as looking
 
@@ -51,20 +51,20 @@ def doctor(ctx: click.Context, database: str, tables: bool, output: str) -> int:
     if output != "text":
         dump({"level": worst, "findings": findings, "tables": held}, output)
     else:
-        click.echo(table(findings, _FINDINGS))
+        say(table(findings, _FINDINGS))
         if tables:
-            click.echo("\n" + table(held, _TABLES))
+            say("\n" + table(held, _TABLES))
     return CODES[worst]
 
 
 def _of_hub(ctx: click.Context) -> dict[str, Any]:
-    """What the hub itself says, where it is reached."""
+    """Report the hub's own conditions, if it is reachable."""
     try:
         with client(ctx) as hub:
             told = hub.overview()
     except RoadsteadError as error:
-        return {"name": "hub", "level": "warn", "message": f"not asked: {error}"}
-    # Each is of something that somebody has to see to.
+        return {"name": "hub", "level": "warn", "message": f"not checked: {error}"}
+    # Each needs an administrator's attention.
     bad = [f"{each.type}: {each.message}" for each in told.conditions]
     bad += [f"{n} clusters {s} (clusters ls)" for s in _AILING if (n := told.clusters.get(s))]
     if lost := told.jobs.get(JobState.UNKNOWN):

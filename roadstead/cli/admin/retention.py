@@ -1,9 +1,10 @@
-"""`roadstead admin retention`: what is kept how long, and how much of it there is."""
+"""`roadstead admin retention`: retention times and sizes of the hub's tables."""
 
 import click
 
 from roadstead.cli.output import answer_option, client, dump, span
 from roadstead.cli.tables import Column, table
+from roadstead.cli.visible import say
 
 _COLUMNS = [
     Column("TABLE", lambda row: row.table),
@@ -15,14 +16,13 @@ _COLUMNS = [
 
 
 @click.command()
-@click.option("--run", is_flag=True, help="Take away now what has been kept long enough.")
+@click.option("--run", is_flag=True, help="Delete expired rows now.")
 @answer_option
 @click.pass_context
 def retention(ctx: click.Context, run: bool, output: str) -> None:
-    """Show what the hub keeps, and how long.
+    """Show how long the hub keeps each table, and its size.
 
-    Table by table, and how much that is. The hub takes old rows away by itself, all the time;
-    its settings say when.
+    The hub deletes expired rows continuously; its settings set the times.
     """
     with client(ctx) as hub:
         gone = hub.run_retention() if run else None
@@ -32,5 +32,5 @@ def retention(ctx: click.Context, run: bool, output: str) -> None:
         return
     if gone is not None:
         done = ", ".join(f"{name} {count}" for name, count in gone.removed.items() if count)
-        click.echo(f"Taken away: {done or 'nothing'}\n")
-    click.echo(table(told.items, _COLUMNS))
+        say(f"Deleted: {done or 'nothing'}\n")
+    say(table(told.items, _COLUMNS))

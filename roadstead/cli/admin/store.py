@@ -1,4 +1,4 @@
-"""Which database a verb of `roadstead admin` works on, and how what goes wrong there is told."""
+"""Finds the database for a verb of `roadstead admin`, and reports its errors."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from roadstead.errors import RoadsteadError
 
 
 class StoreRefused(RoadsteadError):
-    """The database can not be used, or not in this way; the message says how it is."""
+    """The database cannot be used, or not this way; the message has the reason."""
 
     exit_code = 3
 
@@ -29,7 +29,7 @@ def database_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def telling() -> Iterator[None]:
-    """Tell of a database that refuses in one line, with exit code 3."""
+    """Report a database error in one line, with exit code 3."""
     from hub.admin.opening import FAILURES
 
     try:
@@ -46,4 +46,4 @@ def _chosen(_ctx: click.Context, _option: click.Parameter, given: str | None) ->
         from hub.admin.opening import address_of_file
 
         return address_of_file(own)
-    raise click.UsageError("say which database: --database URL, or ROADSTEAD_DATABASE.")
+    raise click.UsageError("name the database: --database URL, or ROADSTEAD_DATABASE.")

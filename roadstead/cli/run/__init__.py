@@ -1,1 +1,1 @@
-"""`roadstead run`: a Job made from a command; pure parts here, the verb in `verb`."""
+"""`roadstead run`: makes a Job from a command; pure parts here, the verb in `verb`."""

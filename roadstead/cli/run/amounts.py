@@ -1,4 +1,4 @@
-"""What people type for amounts and times: read, or refused with the option's name and what to type."""
+"""Parsers for amounts and times; errors name the option and a valid value."""
 
 import re
 from typing import Final
@@ -20,7 +20,7 @@ def cpu(_ctx: click.Context, _option: click.Parameter, given: Given) -> Given:
 
 
 def memory(_ctx: click.Context, _option: click.Parameter, given: Given) -> Given:
-    """Bytes with their unit, such as `16Gi`. Raises click.BadParameter, also where the unit is forgotten."""
+    """Bytes with their unit, such as `16Gi`. Raises click.BadParameter, also if the unit is missing."""
     if given is None:
         return None
     nearly = _NEARLY.fullmatch(given)
@@ -30,7 +30,9 @@ def memory(_ctx: click.Context, _option: click.Parameter, given: Given) -> Given
         if nearly is None:
             raise
         meant = f"{nearly[1]}{nearly[2].upper()}i"
-        raise click.BadParameter(f"{given!r} is no quantity. Did you mean {meant!r}?") from fault
+        raise click.BadParameter(
+            f"{given!r} is not a quantity. Did you mean {meant!r}?"
+        ) from fault
     if _amount_of("memory", given) < _LEAST_BYTES:
         number = re.match(r"[\d.]+", given)
         meant = f"{number[0] if number else given}Gi"
@@ -39,13 +41,13 @@ def memory(_ctx: click.Context, _option: click.Parameter, given: Given) -> Given
 
 
 def gpus(_ctx: click.Context, _option: click.Parameter, given: Given) -> tuple[str, str] | None:
-    """`2`, or `RESOURCE=2` where they are not NVIDIA's: the resource and how many."""
+    """`2`, or `RESOURCE=2` for other vendors than NVIDIA: the resource and the number."""
     if given is None:
         return None
     name, is_named, count = given.rpartition("=")
     if not count.isascii() or not count.isdecimal() or int(count) < 1 or (is_named and not name):
         raise click.BadParameter(
-            f"{given!r}: give a whole number, or RESOURCE=NUMBER such as amd.com/gpu=2."
+            f"{given!r}: use a whole number, or RESOURCE=NUMBER such as amd.com/gpu=2."
         )
     return name or _KNOWN_GPU, str(int(count))
 
@@ -53,12 +55,12 @@ def gpus(_ctx: click.Context, _option: click.Parameter, given: Given) -> tuple[s
 def resources(
     _ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str]:
-    """`NAME=QUANTITY` each: anything else that a container may ask for."""
+    """`NAME=QUANTITY` each: other resources of a container."""
     found = {}
     for each in given:
         name, is_pair, text = each.partition("=")
         if not name or not is_pair:
-            raise click.BadParameter(f"{each!r}: give NAME=QUANTITY, such as example.com/fpga=1.")
+            raise click.BadParameter(f"{each!r}: use NAME=QUANTITY, such as example.com/fpga=1.")
         found[name] = amount(name, text)
     return found
 
@@ -69,7 +71,7 @@ def seconds(_ctx: click.Context, _option: click.Parameter, given: Given) -> int 
 
 
 def seconds_with_unit(ctx: click.Context, option: click.Parameter, given: Given) -> int | None:
-    """`seconds` with a unit: a number alone means minutes to some. Raises click.BadParameter."""
+    """Seconds of a duration with a unit; a bare number is ambiguous. Raises click.BadParameter."""
     found = seconds(ctx, option, given)
     if given is not None and given.strip().isdecimal():
         number = given.strip()
@@ -83,19 +85,19 @@ def seconds_of(text: str) -> int:
     found = text.strip().lower()
     total = sum(int(n) * _SECONDS[unit] for n, unit in _PART.findall(found))
     if not _TIME.fullmatch(found) or not total or total > 10**9:
-        raise click.BadParameter(f"{text!r} is no length of time: give 90s, 30m, 2h, 1d or 1h30m.")
+        raise click.BadParameter(f"{text!r} is not a duration: use 90s, 30m, 2h, 1d or 1h30m.")
     return total
 
 
 def amount(resource: str, text: str) -> str:
-    """The text, where it is a quantity of at least a little. Raises click.BadParameter."""
+    """Validate a quantity above 0. Raises click.BadParameter."""
     if _amount_of(resource, text) < 1:
-        raise click.BadParameter(f"{text!r} asks for nothing.")
+        raise click.BadParameter(f"{text!r} requests nothing.")
     return text
 
 
 def amount_or_nothing(resource: str, text: str) -> str:
-    """The text, where it is a quantity; 0 is one. Raises click.BadParameter."""
+    """Validate a quantity; 0 is allowed. Raises click.BadParameter."""
     _amount_of(resource, text)
     return text
 
@@ -109,4 +111,4 @@ def _amount_of(resource: str, text: str) -> int:
     except Rejected as no:
         such = "0.5, 8 or 500m" if resource == "cpu" else "16Gi"
         why = no.detail.removeprefix(f"{text!r}: ")
-        raise click.BadParameter(f"{text!r} is no quantity, such as {such}: {why}") from no
+        raise click.BadParameter(f"{text!r} is not a quantity such as {such}: {why}") from no

@@ -1,8 +1,8 @@
-"""Arrays: one Indexed Job in place of many alike. `0-199%20` is read here, and told to the Job.
+"""Arrays: one Indexed Job for many similar jobs. Parses `0-199%20` and passes the index to the command.
 
-Kubernetes counts the pods of an Indexed Job from 0 and tells each its number as JOB_COMPLETION_INDEX.
-ROADSTEAD_ARRAY_INDEX is the number as it was asked for: the same where an array begins at 0 and goes by
-one, so that it can be taken from the pod's annotation; else a shell works it out before the command.
+Kubernetes counts the pods of an Indexed Job from 0 and sets JOB_COMPLETION_INDEX. ROADSTEAD_ARRAY_INDEX is
+the index that the user asked for: equal if the array begins at 0 with step 1, and then taken from the pod's
+annotation; otherwise a shell computes it before the command.
 """
 
 import re
@@ -20,7 +20,7 @@ _TEXT: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?(?::(\d{1,9}))?(?:%(\d{1,9})
 
 @dataclass(frozen=True)
 class Array:
-    """Numbers from `first` to `last` by `step`, at most `at_once` of them at a time."""
+    """Indexes from `first` to `last` by `step`, at most `at_once` of them at a time."""
 
     first: int
     last: int
@@ -29,16 +29,16 @@ class Array:
 
     @property
     def count(self) -> int:
-        """How many numbers there are."""
+        """Number of indexes."""
         return (self.last - self.first) // self.step + 1
 
     @property
     def is_shifted(self) -> bool:
-        """Whether its numbers are not Kubernetes' own."""
+        """Return whether its indexes differ from Kubernetes'."""
         return self.first != 0 or self.step != 1
 
     def spec(self, retries: int) -> Json:
-        """The fields of the Job; one number that fails for good keeps none of the others back."""
+        """The fields of the Job; an index that fails finally does not stop the others."""
         return {
             "completionMode": "Indexed",
             "completions": self.count,
@@ -47,14 +47,14 @@ class Array:
         }
 
     def command(self, words: list[str]) -> list[str]:
-        """The command, behind a shell where the number must be worked out."""
+        """The command, wrapped in a shell if the index must be computed."""
         if not self.is_shifted:
             return words
         sum_ = f"JOB_COMPLETION_INDEX * {self.step} + {self.first}"
         return ["/bin/sh", "-c", f'export {INDEX}=$(({sum_})); exec "$@"', "sh", *words]
 
     def env(self) -> list[Json]:
-        """What tells each process its number, and the first, last and step of all."""
+        """Environment variables with the index, and the first, last and step of the array."""
         own: Json = {"name": INDEX, "valueFrom": {"fieldRef": {"fieldPath": _ANNOTATION}}}
         told: list[Json] = [
             {"name": "ROADSTEAD_ARRAY_FIRST", "value": str(self.first)},
@@ -65,36 +65,38 @@ class Array:
 
 
 def array(_ctx: click.Context, _option: click.Parameter, given: str | None) -> Array | None:
-    """What `--array` was given. Raises click.BadParameter."""
+    """Parse the value of `--array`. Raises click.BadParameter."""
     return None if given is None else read(given)
 
 
 def read(text: str) -> Array:
-    """`0-199%20`: numbers from 0 to 199, 20 at once; `1-9:2` by two. Raises click.BadParameter."""
+    """`0-199%20`: indexes from 0 to 199, 20 at once; `1-9:2` in steps of two. Raises click.BadParameter."""
     found = _TEXT.fullmatch(text.strip())
     if found is None:
         raise click.BadParameter(
-            f"{text!r}: give FIRST-LAST, then :STEP and %AT-ONCE where you like, such as 0-199%20."
+            f"{text!r}: use FIRST-LAST with optional :STEP and %AT-ONCE, such as 0-199%20."
         )
     first = int(found[1])
     last = int(found[2]) if found[2] else first
     step = int(found[3] or 1)
     if last < first or not step:
-        raise click.BadParameter(f"{text!r} has no numbers: LAST is not below FIRST, STEP not 0.")
+        raise click.BadParameter(
+            f"{text!r} is empty: LAST must not be below FIRST, and STEP not 0."
+        )
     count = (last - first) // step + 1
     if count > MOST:
         raise click.BadParameter(f"{text!r} has {count} numbers; a Job has {MOST} at most.")
     at_once = int(found[4]) if found[4] else count
     if not at_once:
-        raise click.BadParameter(f"{text!r} would run none of them: %AT-ONCE is at least 1.")
+        raise click.BadParameter(f"{text!r} would run nothing: %AT-ONCE must be at least 1.")
     return Array(first, last, step, min(at_once, count))
 
 
 def spread(job: Json, wanted: Array) -> Json:
-    """A Job of a manifest as an array. Raises click.UsageError where its numbers would need a shell."""
+    """Turn the Job of a manifest into an array. Raises click.UsageError if its indexes would need a shell."""
     if wanted.is_shifted:
         raise click.UsageError(
-            "--array of a manifest counts from 0 by one; `roadstead run --array` does more."
+            "--array for a manifest must start at 0 with step 1; `roadstead run --array` has no such limit."
         )
     spec = dict(job.get("spec") or {})
     retries = spec.pop("backoffLimit", 0)

@@ -1,4 +1,4 @@
-"""The Job that `roadstead run` makes of a command and its options."""
+"""Builds the Job of `roadstead run` from a command and its options."""
 
 import re
 from dataclasses import dataclass, field
@@ -17,7 +17,9 @@ _SCRIPT: Final = re.compile(r"([^/]+)\.(?:py|sh|bash|r|R|jl|pl|rb|js|lua|ipynb)"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to run. Amounts are Kubernetes quantities; `limits` are besides what `gpus` brings."""
+    """The command and its options. Amounts are Kubernetes quantities; `limits` are added to those of
+    `gpus`.
+    """
 
     command: tuple[str, ...]
     name: str
@@ -38,7 +40,7 @@ class Wanted:
 
 
 def manifest(wanted: Wanted) -> Json:
-    """The Job, with nothing in it that was not asked for or that Kubernetes does not need."""
+    """The Job, with only requested or required fields."""
     labels = {**wanted.labels}
     if wanted.queue:
         labels[QUEUE] = wanted.queue
@@ -63,7 +65,7 @@ def manifest(wanted: Wanted) -> Json:
 
 
 def name_for(command: tuple[str, ...], suffix: str) -> str:
-    """A name for a job without one: its script's, else its program's, and what tells it from others."""
+    """A default name: the script's, else the program's, with a random suffix."""
     scripts = [found[1] for word in command if (found := _SCRIPT.fullmatch(_last(word)))]
     stem = re.sub(r"[^a-z0-9]+", "-", (scripts or [_last(command[0])])[0].lower()).strip("-")
     return f"{stem[:_LONGEST_STEM].strip('-') or 'run'}-{suffix}"

@@ -1,4 +1,4 @@
-"""`roadstead run`: a Job made from a command, submitted, and waited for if you like."""
+"""`roadstead run`: makes a Job from a command, submits it, and can wait for it."""
 
 import os
 import secrets
@@ -11,7 +11,7 @@ from roadstead.cli.examples import examples
 from roadstead.cli.names import default_namespace
 from roadstead.cli.other_words import FromElsewhere
 from roadstead.cli.output import answer_option, client, dump
-from roadstead.cli.run import amounts
+from roadstead.cli.run import amounts, kinds
 from roadstead.cli.run.array import Array, array
 from roadstead.cli.run.manifest import DEFAULT_IMAGE, Wanted, manifest, name_for
 from roadstead.cli.submitted import print_taken, suggest, wait_all
@@ -22,14 +22,14 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    """`KEY=VALUE` each. Of an environment variable KEY alone is what it is here."""
+    """Parse `KEY=VALUE`. A bare KEY takes the value of this environment."""
     found = {}
     for each in given:
         key, is_pair, value = each.partition("=")
         if not is_pair and option.name == "env" and key in os.environ:
             value = os.environ[key]
         elif not key or not is_pair:
-            raise click.BadParameter(f"{each!r}: give KEY=VALUE.")
+            raise click.BadParameter(f"{each!r}: use KEY=VALUE.")
         found[key] = value
     return found
 
@@ -38,6 +38,7 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     "roadstead run --gpus 2 --cpu 8 --memory 16Gi -- python train.py --epochs 3",
     "roadstead run --array 0-199%20 -- python sweep.py",
     "roadstead run --wait -n team-a -q local-queue -- ./test.sh",
+    "roadstead run --kind pytorch --workers 3 -q main -- torchrun train.py",
     "roadstead run --after prepare --after fetch:any -- python train.py",
     "roadstead run --dry-run -- python train.py | kubectl apply -f -",
 )
@@ -45,7 +46,9 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
 @click.argument(
     "command", metavar="[--] COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED
 )
-@click.option("--name", metavar="NAME", help="Its name [default: the script's, and some letters].")
+@click.option(
+    "--name", metavar="NAME", help="Its name [default: the script's, with a random suffix]."
+)
 @click.option("-n", "--namespace", metavar="NAME", help="Its namespace [default: default].")
 @click.option(
     "--image",
@@ -53,7 +56,7 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     default=DEFAULT_IMAGE,
     show_default=True,
     metavar="IMAGE",
-    help="What to run it in [ROADSTEAD_IMAGE].",
+    help="Image [ROADSTEAD_IMAGE].",
 )
 @click.option(
     "--cpu",
@@ -73,7 +76,7 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     "--gpus",
     callback=amounts.gpus,
     metavar="[RESOURCE=]N",
-    help="GPUs of each pod; nvidia.com/gpu unless RESOURCE says otherwise.",
+    help="GPUs of each pod; nvidia.com/gpu unless RESOURCE names another.",
 )
 @click.option(
     "--resource",
@@ -81,9 +84,14 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     callback=amounts.resources,
     multiple=True,
     metavar="NAME=QUANTITY",
-    help="Anything else that each pod takes, such as example.com/fpga=1.",
+    help="Other resources of each pod, such as example.com/fpga=1.",
 )
-@click.option("-q", "--queue", metavar="NAME", help="Its LocalQueue.")
+@click.option(
+    "-q",
+    "--queue",
+    metavar="NAME",
+    help="Its LocalQueue [with --kind: default, else the only one].",
+)
 @click.option("--priority", metavar="CLASS", help="Its WorkloadPriorityClass.")
 @click.option(
     "-e",
@@ -91,19 +99,33 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     callback=_pairs,
     multiple=True,
     metavar="KEY[=VALUE]",
-    help="A variable of its environment; KEY alone: with the value it has here.",
+    help="Environment variable; a bare KEY copies its value from here.",
 )
 @click.option(
     "--array",
     callback=array,
     metavar="FIRST-LAST[:STEP][%AT-ONCE]",
-    help="Once for each number, in one Indexed Job; told as ROADSTEAD_ARRAY_INDEX.",
+    help="Run the command once for each index, in one Indexed Job; sets ROADSTEAD_ARRAY_INDEX.",
 )
 @click.option(
     "--parallelism",
     type=click.IntRange(1, 100_000),
     metavar="N",
-    help="So many pods of it, all at once, each told its JOB_COMPLETION_INDEX.",
+    help="Run N pods at once; each has its own JOB_COMPLETION_INDEX.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(kinds.KINDS),
+    default="job",
+    show_default=True,
+    help="What runs it: a Job, a JobSet, a PyTorchJob or a RayJob.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(0, 10_000),
+    metavar="N",
+    help="With --kind: N pods of a JobSet; N workers beside PyTorch's master or Ray's head "
+    "[default: 1].",
 )
 @click.option(
     "--retries",
@@ -111,14 +133,14 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     default=0,
     show_default=True,
     metavar="N",
-    help="Start a failed pod again so often; with --array, each number's.",
+    help="Restart a failed pod up to N times; with --array, each index.",
 )
 @click.option(
     "--retry",
     "attempts",
     type=click.IntRange(2, 99_999),
     metavar="N",
-    help="Once it has failed try again, elsewhere if possible: N attempts in all.",
+    help="Retry a failed job, elsewhere if possible: N attempts in all.",
 )
 @click.option(
     "--retry-on",
@@ -130,42 +152,53 @@ def _pairs(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     "limit",
     callback=amounts.seconds_with_unit,
     metavar="DURATION",
-    help="Stop it after so long: 90s, 2h, 1h30m.",
+    help="Time limit: 90s, 2h, 1h30m.",
 )
 @after_option
 @click.option("--label", "labels", callback=_pairs, multiple=True, metavar="KEY=VALUE",
-              help="A label of the Job.")  # fmt: skip
+              help="Label of the Job.")  # fmt: skip
 @click.option("--annotation", "annotations", callback=_pairs, multiple=True, metavar="KEY=VALUE",
-              help="An annotation, such as roadstead.dev/cluster-selector=tier=gpu.")  # fmt: skip
+              help="Annotation, such as roadstead.dev/cluster-selector=tier=gpu.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print the Job as YAML; submit nothing.")
-@click.option("--wait", is_flag=True, help="Return when it has ended: 0 if it succeeded, else 1.")
+@click.option(
+    "--wait", is_flag=True, help="Wait until it has ended: exit code 0 if it succeeded, else 1."
+)
 @click.option(
     "--timeout",
     callback=amounts.seconds,
     metavar="DURATION",
-    help="With --wait: give up waiting after this long, with exit code 6. The job goes on.",
+    help="With --wait: stop waiting after this long, with exit code 6. The job continues.",
 )
 @answer_option
 @click.pass_context
 def run(ctx: click.Context, /, output: str, *, dry_run: bool, wait: bool, **given: Any) -> int:
-    """Run a command as a Job, wherever there is room for it.
+    """Run a command as a Job, wherever there is room for it; as another kind with --kind.
 
-    COMMAND is what runs in the image, word for word; `--` before it ends the options. --dry-run prints
-    the Job, which `submit` and `kubectl` take as well.
+    COMMAND runs in the image verbatim; `--` before it ends the options. --dry-run prints the Job, which
+    `submit` and `kubectl` accept as well.
     """
     timeout = given.pop("timeout")
     if timeout is not None and not wait:
-        raise click.UsageError("--timeout goes with --wait.")
+        raise click.UsageError("--timeout needs --wait.")
     if given["array"] and given["parallelism"]:
-        raise click.UsageError("--array says by itself how many run at once: FIRST-LAST%AT-ONCE.")
+        raise click.UsageError("--array sets the parallelism itself: FIRST-LAST%AT-ONCE.")
     if given["retry_on"] and not given["attempts"]:
-        raise click.UsageError("--retry-on goes with --retry, which says how often.")
+        raise click.UsageError("--retry-on needs --retry.")
+    kind, workers = given.pop("kind"), given.pop("workers")
+    sized = bool(given["array"] or given["parallelism"])
+    image = given["image"]
+    number = kinds.check(
+        kind, sized=sized, workers=workers, image=image, default_image=DEFAULT_IMAGE
+    )
     made = manifest(_wanted(**given))
+    if kind != "job":
+        made = kinds.of_kind(made, kind, number)
     if dry_run:
         dump(made, "json" if output == "json" else "yaml")
         return 0
     quiet = output != "text"
     with client(ctx) as hub:
+        kinds.choose_queue(hub, made, given["queue"])
         job = hub.submit(made)
         if not quiet:
             print_taken(job)

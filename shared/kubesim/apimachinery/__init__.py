@@ -1,1 +1,1 @@
-"""What every part agrees on: kinds, metadata, selectors, refusals, columns."""
+"""Common parts: kinds, metadata, selectors, refusals, columns."""

@@ -1,4 +1,4 @@
-"""What the server itself writes into `metadata`: names, uids, stamps, and reading them back."""
+"""Server-written fields of `metadata`: names, uids, timestamps, and reading them back."""
 
 import datetime as dt
 import functools

@@ -1,4 +1,4 @@
-"""What the Job controller, the scheduler and the kubelets agree on about pods."""
+"""Common rules for pods of the Job controller, the scheduler and the kubelets."""
 
 from shared.kubesim.apimachinery import metadata
 from shared.kubesim.apimachinery.strategies import Object

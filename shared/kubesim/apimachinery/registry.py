@@ -1,4 +1,4 @@
-"""What kinds the simulated cluster serves: the built-in ones and those that CRDs add.
+"""Kinds that the simulated cluster serves: the built-in ones and those of CRDs.
 
 A `Resource` is one plural in one version. Versions of one plural share storage, so the store and
 the behaviours name a resource by its `key` alone (`pods`, `jobs.batch`).

@@ -1,4 +1,4 @@
-"""Who writes: the user of the request that is being answered, or nobody, where the cluster itself does."""
+"""The author of a write: the user of the current request, or None for the cluster itself."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -71,7 +71,8 @@ class JobStrategy(DefaultedStrategy):
     def validate_update(self, new: Object, old: Object) -> Sequence[Cause]:
         if new["spec"] == old["spec"]:
             return ()
-        return [*job_faults(new), *job_update_faults(new, old)]
+        same_pods = new["spec"]["template"] == old["spec"]["template"]
+        return [*job_faults(new, same_pods=same_pods), *job_update_faults(new, old)]
 
     def validate_status(self, new: Object, old: Object) -> Sequence[Cause]:
         return job_status_faults(new, old)

@@ -1,4 +1,4 @@
-"""What is wrong with a Job, and which of its fields may change (pkg/apis/batch/validation)."""
+"""Validation of a Job, and its mutable fields (pkg/apis/batch/validation)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -24,10 +24,14 @@ _IMMUTABLE = (
 )
 
 
-def job_faults(job: Object) -> list[Cause]:
-    """All faults of a Job that is complete: defaults and generated selector are there."""
+def job_faults(job: Object, *, same_pods: bool = False) -> list[Cause]:
+    """All faults of a Job that is complete: defaults and generated selector are there.
+
+    `same_pods`: the pods of its template were judged before, as they are.
+    """
     spec = job.get("spec") or {}
-    causes = [*_generated_label_faults(job, spec), *job_spec_faults(spec, "spec")]
+    faults = job_spec_faults(spec, "spec", same_pods=same_pods)
+    causes = [*_generated_label_faults(job, spec), *faults]
     template_labels = (spec.get("template", {}).get("metadata") or {}).get("labels") or {}
     selector = spec.get("selector")
     if not selector:
@@ -61,7 +65,7 @@ def _generated_label_faults(job: Object, spec: dict[str, Any]) -> Iterable[Cause
         )
 
 
-def job_spec_faults(spec: dict[str, Any], field: str) -> list[Cause]:
+def job_spec_faults(spec: dict[str, Any], field: str, *, same_pods: bool = False) -> list[Cause]:
     """The faults of a JobSpec, also that of a CronJob's template."""
     causes: list[Cause] = []
     for name in job_rules.COUNTS:
@@ -70,8 +74,9 @@ def job_spec_faults(spec: dict[str, Any], field: str) -> list[Cause]:
             why = "must be greater than or equal to 0"
             causes.append(errors.bad_value(f"{field}.{name}", value, why))
     causes += [_cause(fault, field) for fault in job_rules.job_faults(spec)]
-    template = spec.get("template", {}).get("spec") or {}
-    causes += spec_faults(template, f"{field}.template.spec")
+    if not same_pods:
+        template = spec.get("template", {}).get("spec") or {}
+        causes += spec_faults(template, f"{field}.template.spec")
     restart = job_rules.restart_fault(spec)
     return [*causes, _cause(restart, field)] if restart is not None else causes
 

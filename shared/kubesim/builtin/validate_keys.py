@@ -1,4 +1,4 @@
-"""What is wrong with the data of a ConfigMap or Secret, and with the times of a CronJob.
+"""Validation of the data of a ConfigMap or Secret, and of the times of a CronJob.
 
 Parts of ValidateConfigMap and ValidateSecret (pkg/apis/core/validation) and of validateCronJobSpec.
 """

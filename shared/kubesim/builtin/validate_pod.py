@@ -1,4 +1,4 @@
-"""What is wrong with a pod's or a pod template's spec: required parts, names, enumerations, amounts.
+"""Validation of a pod's or a pod template's spec: required parts, names, enumerations, amounts.
 
 A part of Kubernetes' ValidatePodSpec (pkg/apis/core/validation): what people get wrong in practice.
 Shapes (a list where a list belongs) are checked before, against the schema.

@@ -1,4 +1,4 @@
-"""How far a Deployment is, and how many replicas each of its ReplicaSets should have next. Pure.
+"""Progress of a Deployment, and the next number of replicas for each of its ReplicaSets. Pure.
 
 The arithmetic of surge and unavailability and the conditions are those of Kubernetes'
 pkg/controller/deployment (rolling.go, recreate.go, sync.go).

@@ -1,4 +1,4 @@
-"""What a Job's controller does next: one pure step from a Job and its pods to a `Plan`.
+"""The next step of a Job's controller: one pure step from a Job and its pods to a `Plan`.
 
 The order of the steps, counts, conditions, reasons and messages are those of `syncJob` in
 Kubernetes 1.36 (pkg/controller/job/job_controller.go). The real one writes the status twice, with

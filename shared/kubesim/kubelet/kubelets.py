@@ -1,8 +1,9 @@
 """The kubelets of a simulated cluster: pods that are bound start, run, end, fail and stop.
 
 A pod runs for `sim.roadstead.dev/run-seconds`, counted from its containers' start, so that the time
-goes on while the simulator is down; then it ends with `sim.roadstead.dev/exit-code`. Pods of Jobs run
-for three seconds unless told otherwise, all others for ever. Nothing of an image is executed.
+goes on while the simulator is down; then it ends with `sim.roadstead.dev/exit-code`. Pods of Jobs, and of
+other objects that a hub runs as jobs, run for three seconds unless told otherwise, all others for ever.
+Nothing of an image is executed.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,6 +26,7 @@ _DEFAULT_RUN_S = 3.0
 _TERMINATED = 143  # SIGTERM: 128 + 15
 _PULL_RETRY_S = 2.0
 _LONGEST_CRASH_WAIT_S = 300.0
+_SERVES = ("RayCluster", "ReplicaSet", "StatefulSet")
 _FOR_EVER = float("inf")
 
 
@@ -285,8 +287,11 @@ def run_seconds(pod: Object) -> float:
             asked = -1.0
         if 0 <= asked < _FOR_EVER:
             return asked
-    owner = metadata.controller_of(pod)
-    return _DEFAULT_RUN_S if owner is not None and owner.get("kind") == "Job" else _FOR_EVER
+    owner = (metadata.controller_of(pod) or {}).get("kind")
+    of_job = labels.JOB_UID in (pod["metadata"].get("labels") or {})
+    # A RayCluster serves until the RayJob that made it has ended; the others serve for ever.
+    ends = owner == "Job" or (of_job and owner not in {None, *_SERVES})
+    return _DEFAULT_RUN_S if ends else _FOR_EVER
 
 
 def exit_code(pod: Object) -> int:

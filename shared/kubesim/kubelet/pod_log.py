@@ -1,4 +1,4 @@
-"""What a simulated container writes: the lines of its annotation, or a few of its own.
+"""The log of a simulated container: the lines of its annotation, or a few default ones.
 
 Nothing of an image is executed. Lines are spread evenly over the time that the container runs, so
 that following a log shows them come. `sim.roadstead.dev/log-lines` is either how many lines to write

@@ -1,4 +1,4 @@
-"""Whether a node can start a pod's containers, and the reason and message if it cannot. Pure.
+"""Checks whether a node can start a pod's containers, with the reason and message if not. Pure.
 
 Images of hosts under `.invalid` never pull; a reference that is none is InvalidImageName; an
 environment that needs a ConfigMap or Secret which is not there is CreateContainerConfigError. The

@@ -1,1 +1,1 @@
-"""Which node a pod runs on, and where new nodes come from."""
+"""Scheduling of pods to nodes, and the creation of new nodes."""

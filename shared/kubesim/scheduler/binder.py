@@ -18,9 +18,9 @@ from shared.kubesim.apimachinery.pods import TERMINAL
 from shared.kubesim.apimachinery.strategies import Object
 from shared.kubesim.kubelet import pod_status
 from shared.kubesim.recorder import Recorder
-from shared.kubesim.scheduler.fitting import Room, Rooms
+from shared.kubesim.scheduler.fitting import Room, Rooms, shape_of
 from shared.kubesim.store.objects import Event, ObjectStore
-from shared.resources import PodSet, pod_set_of
+from shared.resources import PodSet
 
 _SOURCE = "default-scheduler"
 _MOST_BINDS_PER_PASS = 250
@@ -157,7 +157,7 @@ class Binder:
             self._tell(pod, "SchedulingGated", message)
             return
         try:
-            shape = pod_set_of("", 1, {"spec": spec})
+            shape = shape_of(spec)
         except Rejected as refusal:
             self._recorder.warning(pod, "FailedScheduling", refusal.detail, _SOURCE)
             self._tell(pod, "SchedulerError", refusal.detail)
@@ -243,7 +243,7 @@ def _requests(shape: PodSet | None) -> dict[str, int]:
 def _shape_or_nothing(spec: Object) -> PodSet | None:
     """The shape of a pod that somebody else bound; one that cannot be read takes no room."""
     try:
-        return pod_set_of("", 1, {"spec": spec})
+        return shape_of(spec)
     except Rejected:
         return None
 

@@ -1,25 +1,67 @@
-"""Which node a pod goes to: an index of the room on nodes, kept up to date change by change. Pure.
+"""Fits a pod to a node: an index of the room on nodes, updated change by change. Pure.
 
 Filters and their words are kube-scheduler's (NodeUnschedulable, TaintToleration, NodeAffinity,
 NodeResourcesFit); the score is the mean free share that would be left of what the pod asks for
-(LeastAllocated), ties going to the first name in natural order. Equal pods are one shape: each shape
-keeps a heap of the nodes that fit it, to which a changed node is added anew, so that a placement
-costs a few heap operations however many nodes there are.
+(LeastAllocated) and, twice as heavy, the share of its node preferences that a node meets; ties go to the
+first name in natural order. Equal pods are one shape: each shape keeps a heap of the nodes that fit it, to
+which a changed node is added anew, so that a placement costs a few heap operations however many nodes there
+are.
 """
 
 import heapq
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
-from shared.resources import Expression, NodeTerm, PodSet, Toleration
+from shared.resources import (
+    Expression,
+    NodeTerm,
+    PodSet,
+    Toleration,
+    expressions,
+    pod_set_of,
+)
 
 _MOST_SHAPES = 256
 _LONGEST_LOG = 20_000
 _EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+_PREFERENCES = 2  # kube-scheduler's weight of NodeAffinity, where that of NodeResourcesFit is 1
 _DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True)
+class Preferring(PodSet):
+    """A pod with preferred node affinity: weights and what they are for."""
+
+    preferred: tuple[tuple[int, NodeTerm], ...] = ()
+
+    def share_met(self, room: "Room") -> float:
+        """What part of all its weights a node has."""
+        whole = sum(weight for weight, _ in self.preferred)
+        met = sum(w for w, term in self.preferred if matches(term, room.labels, room.name))
+        return met / whole if whole else 0.0
+
+
+def shape_of(spec: Mapping[str, Any]) -> PodSet:
+    """The shape of a pod; raises as `pod_set_of` does."""
+    shape = pod_set_of("", 1, {"spec": spec})
+    of_nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    given = of_nodes.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    if not given:
+        return shape
+    terms = [(int(each.get("weight") or 0), each.get("preference") or {}) for each in given]
+    preferred = tuple(
+        (
+            weight,
+            NodeTerm(expressions(t.get("matchExpressions")), expressions(t.get("matchFields"))),
+        )
+        for weight, t in terms
+    )
+    kept = {each.name: getattr(shape, each.name) for each in fields(PodSet)}
+    return Preferring(**kept, preferred=preferred)
 
 
 class Room:
@@ -274,6 +316,8 @@ def _offer(candidates: _Candidates, shape: PodSet, room: Room) -> None:
     ]
     shares.append((room.free["pods"] - 1) / room.allocatable["pods"])
     score = sum(shares) / len(shares)
+    if isinstance(shape, Preferring):
+        score += _PREFERENCES * shape.share_met(room)
     heapq.heappush(candidates.heap, (-score, room.order, room.name, room.version))
 
 

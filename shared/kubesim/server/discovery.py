@@ -1,4 +1,4 @@
-"""What the server says about itself: /version, /api, /apis and their aggregated form."""
+"""Discovery of the server: /version, /api, /apis and their aggregated form."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""What a hub cluster does with Jobs: they are Roadstead's, so the Job controller leaves them alone.
-Kueue's kinds are kept in the names of the version that is stored.
+"""Admission of Jobs on a hub cluster: they are Roadstead's, so the Job controller leaves them alone. Kueue's
+kinds keep the names of the stored version.
 
 The built-in equivalent of the admission policy of a real hub cluster (docs/howto/real-hub-cluster.md): it
 sets `managedBy` on creation, and keeps it on update, for Jobs with the queue-name label or
@@ -174,7 +174,19 @@ class AbsentPods:
             )
             if meta["uid"] == uid and ours:
                 where = f"{namespace}/{meta['name']}"
+                if why := _why_it_waits(job):
+                    raise errors.bad_request(
+                        f"Job {where} waits and has no pods yet: {why}; type `roadstead explain {where}`"
+                    )
                 raise errors.bad_request(
                     f"Job {where} has no pods here: it runs in a member cluster, and its pods and logs are "
                     f"there; type `roadstead logs {where}` or `roadstead jobs pods {where}`"
                 )
+
+
+def _why_it_waits(job: Object) -> str:
+    """The hub's words about a Job that no member has yet; "" of any other."""
+    for each in (job.get("status") or {}).get("conditions") or ():
+        if each["type"] == "Suspended" and each["status"] == "True":
+            return str(each.get("message") or each.get("reason") or "it is suspended")
+    return "" if (job.get("status") or {}).get("startTime") else "the hub has yet to place it"

@@ -1,4 +1,4 @@
-"""What a hub cluster does with mirrors: objects that show what came by REST are the hub's alone to write.
+"""Admission of mirrors on a hub cluster: only the hub may write objects that show what came by REST.
 
 The built-in equivalent of deploy/hub-cluster/mirror-guard.yaml, word for word, without its policy about
 Namespaces. Behaviours of the cluster itself write without asking here, as its own controllers may there:

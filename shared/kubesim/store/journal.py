@@ -1,4 +1,4 @@
-"""What outlasts a restart: objects and watch history in SQLite, written by group commit.
+"""Persistent state: objects and watch history in SQLite, written by group commit.
 
 Changes are applied in memory in order; everything that waits is committed in one transaction (WAL,
 synchronous=FULL). Replies and watch events leave only after it (`committed`, `WatchHub.release`), so

@@ -67,7 +67,7 @@ async def test_a_job_of_people_is_as_if_it_were_absent(member, what, logs, uid):
 
 
 async def test_failed_pods_of_people_are_not_told(member):
-    """A Job and a pod of people with the labels of a work fail: only the pods of the work are told."""
+    """A Job and a pod of people with a work's labels fail: the report has only the pods of the work."""
     member.start(policy=MemberPolicy(logs="on"))
     fails = {"sim.roadstead.dev/exit-code": "3", "sim.roadstead.dev/log-lines": SECRET}
     copy = a_job_manifest("copy", "team", uid="u-1", annotations=fails, backoffLimit=0)
@@ -94,7 +94,7 @@ def ended(member, *names):
 
 
 async def test_followed_logs_of_people_end_at_once(member):
-    """The agent does not wait for pods of a Job that it did not make."""
+    """The agent does not wait for pods of a foreign Job."""
     await a_job_of_people(member, "job", "team", "u-1")
     member.start(policy=MemberPolicy(logs="on"))
     stream = member.hub.streams.ask(follow=True)
@@ -138,7 +138,7 @@ async def test_a_later_job_of_the_same_name_is_not_in_the_answer(member, restart
 
 
 async def test_pods_of_a_copy_are_not_those_of_the_job(member):
-    """People copy a running Job under another name: its pods carry the labels, and are left out."""
+    """Pods of a running Job's copy have the labels, and the report omits them."""
     member.start(policy=MemberPolicy(logs="on"))
     member.hub.put(a_job(run_seconds="300"))
     job = await waiting.eventually(lambda: member.cluster.store.get("jobs.batch", "team", "job"))

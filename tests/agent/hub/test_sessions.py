@@ -12,9 +12,11 @@ from agent.main import EXIT_REFUSED, Agent
 from agent.objects.facts import finished
 from shared.clock import ManualClock, SystemClock
 from shared.kube import errors
+from shared.wire.versions import LEFT_OBJECTS
 from tests import waiting
 from tests.agent.build import a_config_map
 from tests.agent.scripted_hub import a_job, an_object, eventually
+from tests.agent.versioned_hub import HubOfProtocol
 
 pytestmark = pytest.mark.anyio
 
@@ -258,6 +260,20 @@ async def test_an_orphan_is_told_and_left(member):
     assert await member.job()
     member.hub.put(a_job("u-9", action="Withdraw"))
     await member.hub.seen("u-9", "Gone")
+
+
+async def test_an_object_that_nothing_desires_is_told_with_its_place(member):
+    """No Job: which it is and that the agent created it, which its managed fields say."""
+    member.hub = HubOfProtocol(LEFT_OBJECTS)
+    member.hub.removes_strays = False
+    member.hub.put(an_object(a_config_map(), "o-1"))
+    member.start()
+    assert (await member.hub.seen("o-1", "Applied")).left is None
+    member.hub.drop("o-1")
+    left = (await member.hub.seen("o-1", "Applied", "Orphan")).left
+    assert (left.api_version, left.kind, left.namespace, left.name, left.created) == (
+        "v1", "ConfigMap", "team", "settings", True,
+    )  # fmt: skip
 
 
 async def a_late_copy(member, uid):

@@ -119,6 +119,18 @@ async def test_what_is_asked_is_answered_in_words(member, asked, lines, code):
     assert len(streams.lines(stream)) == lines
 
 
+async def test_a_job_without_pods_has_no_log_yet(member):
+    """A reader that follows the whole job waits for them; any other gets NoPodsYet."""
+    member.start(policy=ON)
+    member.hub.put(a_job(parallelism=0))
+    await waiting.eventually(lambda: list(member.cluster.store.list("jobs.batch", "team")))
+    streams = member.hub.streams
+    followed = streams.ask(follow=True)
+    for asked in ({}, {"pod": "job-x"}, {"follow": True, "pod": "job-x"}):
+        assert await streams.ended(streams.ask(**asked)) == "NoPodsYet"
+    assert [part.end for part in streams.parts[followed]] == [None]
+
+
 async def test_a_log_goes_on_where_it_broke_off(member):
     """From the second of the last line on, whatever else is asked; who asks knows what was read."""
     await a_running_job(member, lines="5", run_seconds="1")

@@ -7,15 +7,22 @@ import httpx
 import orjson
 import pytest
 
+from agent.hub.client import HubClient, HubError
+from agent.hub.link import Link
 from agent.main import EXIT_REFUSED, Agent
+from agent.member.rights import unread_kinds
+from shared.kubesim.operators.definitions import operator_crds
 from shared.wire import agent_v1, versions
 from shared.wire.agent_v1 import CA_PATH, REGISTER_PATH, SyncReply, SyncRequest
+from shared.wire.left_objects import LeftObject
 from shared.wire.streams_v1 import STREAMS_PATH
-from shared.wire.versions import NEWEST, OLDEST, NotSpoken
-from tests.agent.scripted_hub import ScriptedHub, a_job
+from shared.wire.versions import KINDS, NEWEST, OBJECT_UIDS, OLDEST, POD_NODES, NotSpoken
+from tests.agent.scripted_hub import ScriptedHub, a_job, eventually
+from tests.agent.versioned_hub import HubOfProtocol
 from tests.services.members import earlier_wire
 
 pytestmark = pytest.mark.anyio
+JOB_SET = "jobset.x-k8s.io/v1alpha2/JobSet"
 
 
 class EarlierHub(ScriptedHub):
@@ -108,9 +115,99 @@ async def test_a_hub_that_is_set_back_is_met_half_way(member):
     assert client.protocol == OLDEST
 
 
+@pytest.mark.parametrize(("protocol", "told"), [(POD_NODES - 1, False), (POD_NODES, True)])
+async def test_on_which_nodes_pods_are_is_told_to_a_hub_that_knows_it(member, protocol, told):
+    """Others get the report without it."""
+    member.hub = HubOfProtocol(protocol)
+    member.hub.put(a_job(run_seconds=60))
+    member.start()
+    found = await member.hub.until(
+        lambda hub: hub.capacity and [b for b in hub.capacity.bound if b.bound]
+    )
+    assert (found[0].nodes is not None) is told
+
+
+@pytest.mark.parametrize(("protocol", "told"), [(KINDS - 1, []), (KINDS, [JOB_SET])])
+async def test_kinds_that_may_not_be_listed_are_told_to_a_hub_that_knows_them(
+    member, protocol, told
+):
+    """Others get the report without them; all lists of the kind are refused."""
+    for crd in operator_crds():
+        member.cluster.store.create("customresourcedefinitions.apiextensions.k8s.io", crd)
+    member.cluster.faults.add("forbid", resource="jobsets", count=0)
+    member.hub = HubOfProtocol(protocol)
+    member.start()
+    await member.hub.until(lambda hub: hub.capacity and JOB_SET in (hub.capacity.kinds or ()))
+    await eventually(lambda: unread_kinds(member.agent.reconciler.observer) == [JOB_SET])
+    await member.hub.until(lambda hub: hub.capacity.unread_kinds == told)
+
+
+def a_left_object():
+    named = {"api_version": "v1", "kind": "ConfigMap", "namespace": "team-a", "name": "settings"}
+    return LeftObject.model_validate({**named, "placed_by": "ResourcePlacement/web"})
+
+
+@pytest.mark.parametrize("protocol", [OBJECT_UIDS - 1, OBJECT_UIDS])
+async def test_the_placement_of_an_undesired_object_is_told_to_a_hub_that_knows_it(
+    tmp_path, protocol
+):
+    """Others get the object without it."""
+    bodies: list[dict[str, Any]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(orjson.loads(request.content))
+        return httpx.Response(503)
+
+    client = HubClient(
+        Link("http://hub.test", tmp_path / "ca", transport=httpx.MockTransport(answer))
+    )
+    client.protocol = protocol
+    entry = agent_v1.Observed(
+        uid="u", epoch=0, generation=1, seq=1, phase="Applied", left=a_left_object()
+    )
+    said = agent_v1.ObservedSet(entries=[entry])
+    with pytest.raises(HubError):
+        await client.sync(
+            "secret", SyncRequest(session="session-1", seq=1, cluster_uid="u", observed=said)
+        )
+    told = bodies[0]["observed"]["entries"][0]["left"]
+    assert told["name"] == "settings"
+    assert ("placed_by" in told) is (protocol >= OBJECT_UIDS)
+    await client.close()
+
+
+async def test_a_hub_that_is_set_back_gets_the_same_report_as_it_knows_it(tmp_path):
+    """Without nodes of pods and objects that nothing desires: the report was composed for the newer hub."""
+    bodies: list[dict[str, Any]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(orjson.loads(request.content))
+        return httpx.Response(426 if len(bodies) == 1 else 503, json={"code": "UpgradeRequired"})
+
+    transport = httpx.MockTransport(answer)
+    client = HubClient(Link("http://hub.test", tmp_path / "ca", transport=transport))
+    client.protocol = NEWEST
+    bound = [agent_v1.Bound(uid="u", epoch=1, bound=1, succeeded=0, nodes=[0, 1])]
+    capacity = agent_v1.Capacity(pools_revision=0, pools=[], bound=bound)
+    left = a_left_object()
+    entry = agent_v1.Observed(uid="u", epoch=1, generation=1, seq=1, phase="Applied", left=left)
+    request = SyncRequest(
+        session="session-1", seq=1, cluster_uid="uid", capacity=capacity,
+        observed=agent_v1.ObservedSet(entries=[entry]),
+    )  # fmt: skip
+    with pytest.raises(HubError):
+        await client.sync("secret", request)
+    first, second = bodies
+    assert first["capacity"]["bound"][0]["nodes"] == [0, 1]
+    assert first["observed"]["entries"][0]["left"]["name"] == "settings"
+    assert "nodes" not in second["capacity"]["bound"][0]
+    assert "left" not in second["observed"]["entries"][0]
+    await client.close()
+
+
 async def test_a_hub_that_speaks_nothing_of_ours_refuses_us_for_good(member):
     """While joining: the agent ends, with the hub's word on which side is to be upgraded."""
-    told = {"code": "UpgradeRequired", "detail": "the hub speaks protocol 7: upgrade the agent"}
+    told = {"code": "UpgradeRequired", "detail": "the hub speaks protocol 8: upgrade the agent"}
 
     def answer(request: httpx.Request) -> httpx.Response:
         return httpx.Response(426, json=told)
@@ -156,7 +253,7 @@ def test_nothing_is_required_that_the_release_before_did_not_say():
         ("", 1, 1, 1),
         ("1-2", 1, 1, 2),
         ("1-9", 1, 1, NEWEST),
-        ("2-5", 2, 1, NEWEST),
+        ("2-5", 2, 1, 5),
         ("1-2", 1, 2, 2),
         ("nonsense", 1, 1, 1),
         ("2-1", 1, 1, 1),
@@ -170,7 +267,7 @@ def test_the_newest_that_both_speak_is_chosen(offered, spoken, oldest, chosen):
 
 @pytest.mark.parametrize(
     ("offered", "spoken", "oldest", "who"),
-    [("6-7", 6, 1, "hub"), ("", 6, 1, "hub"), ("", 1, 2, "agent"), ("0-0", 1, 1, "agent")],
+    [("8-9", 8, 1, "hub"), ("", 8, 1, "hub"), ("", 1, 2, "agent"), ("0-0", 1, 1, "agent")],
 )
 def test_where_nothing_is_in_common_it_is_said_who_is_behind(offered, spoken, oldest, who):
     """With what both speak, so that nobody has to guess."""

@@ -84,7 +84,7 @@ MADE = {**OURS, labels.CREATED_BY: HUB}
     ],
 )
 def test_a_namespace_is_used_for_the_one_that_it_was_created_for(marks, written, wanted, expected):
-    """Another id of the hub's namespace, or none, takes consent; a hub that tells no id is of before."""
+    """With another id, or without one, it needs consent; a hub that sends no id is of an earlier release."""
     space = a_namespace("team", marks, BY_AGENT)
     if written:
         space["metadata"]["annotations"] = {labels.NAMESPACE_ID: written}
@@ -100,14 +100,14 @@ def test_a_namespace_is_used_for_the_one_that_it_was_created_for(marks, written,
     ],
 )
 def test_tokens_where_people_decide_take_their_label(marks, wanted, gives):
-    """In a namespace that was created for this very one of the hub, pods have them."""
+    """In a namespace that the agent created for this namespace of the hub, pods have tokens."""
     space = a_namespace("team", marks, BY_AGENT)
     space["metadata"]["annotations"] = {labels.NAMESPACE_ID: "id-1"}
     assert Acceptance(HUB, MemberPolicy()).space(space, "team").gives_tokens(wanted) is gives
 
 
 def test_a_namespace_that_a_release_without_ids_placed_tells_its_id_by_its_work():
-    """The work of a placed Namespace has the uid of the hub's; once it is withdrawn nothing tells."""
+    """The uid of its work is the id; after the withdrawal nothing shows the id."""
     placed = a_namespace("team", MADE | {labels.JOB_UID: "id-1"}, BY_AGENT)
     rule = Acceptance(HUB, MemberPolicy())
     assert rule.state_of(placed, "team", "id-1") == "Created"

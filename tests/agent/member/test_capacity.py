@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from agent.member.capacity import Ledger, node_view
 from agent.objects.pods import JobPods, PodView, view
 from shared import labels
-from shared.wire.agent_v1 import Pools
+from shared.wire.agent_v1 import MOST_POD_NODES, Pools
 
 
 def a_node(name, *, cpu="4", labels=None, taints=(), ready=True, cordoned=False):
@@ -87,6 +87,42 @@ def test_a_work_is_counted_with_the_room_it_takes():
         ledger.pod_changed(None, made(a_pod(uid, node=node, phase=phase, job="u-1")))
     (bound,) = ledger.snapshot(Pools(revision=1, keys=[]), everything).bound
     assert (bound.uid, bound.epoch, bound.bound, bound.succeeded) == ("u-1", 1, 1, 1)
+
+
+def on_nodes(ledger, **given):
+    """By work the nodes of its bound pods, by their number in the report."""
+    report = ledger.snapshot(Pools(revision=1, keys=["zone"]), everything, **given)
+    names = [node.name for pool in report.pools for node in pool.nodes]
+    return {
+        each.uid: each.nodes
+        and {names[at]: count for at, count in zip(each.nodes[::2], each.nodes[1::2], strict=True)}
+        for each in report.bound
+    }
+
+
+def test_a_report_says_on_which_nodes_bound_pods_are():
+    """Of each work, for the nodes that it lists: a cordoned one takes nothing, and frees nothing."""
+    zones = [a_node(f"n{zone}", labels={"zone": str(zone)}) for zone in range(3)]
+    ledger = a_ledger(*zones, a_node("shut", cordoned=True))
+    pods = [made(a_pod(f"p{n}", node=f"n{n % 3}", job="u-1")) for n in range(4)]
+    pods.append(made(a_pod("q", node="shut", job="u-2")))
+    for pod in pods:
+        ledger.pod_changed(None, pod)
+    assert on_nodes(ledger) == {"u-1": {"n0": 2, "n1": 1, "n2": 1}, "u-2": []}
+    ledger.pod_changed(pods[0], made(a_pod("p0", node="n0", phase="Succeeded", job="u-1")))
+    ledger.pod_changed(pods[1], None)
+    assert on_nodes(ledger)["u-1"] == {"n0": 1, "n2": 1}
+    assert on_nodes(ledger, with_nodes=False) == {"u-1": None, "u-2": None}
+
+
+def test_of_too_many_works_no_nodes_are_told():
+    """A report has room for so many pairs of work and node; the counts are whole."""
+    ledger, one = a_ledger(a_node("n1")), made(a_pod("p", node="n1", job="u"))
+    for number in range(MOST_POD_NODES + 1):
+        ledger.pod_changed(None, replace(one, uid=f"p{number}", job_uid=f"u-{number}"))
+    bound = ledger.snapshot(Pools(revision=1, keys=[]), everything).bound
+    assert sum(each.bound for each in bound) == MOST_POD_NODES + 1
+    assert sum(each.nodes is not None for each in bound) == MOST_POD_NODES
 
 
 def test_a_pod_of_others_takes_room_and_is_not_counted_for_the_work():

@@ -62,7 +62,7 @@ async def test_an_agent_that_sees_it_in_its_watch_leaves_it_alone(member):
 
 
 async def test_what_only_carries_our_labels_is_not_abandoned(member, applier):
-    """To release it would be to change it."""
+    """A release would change it."""
     made = await member.kube.create(theirs(), field_manager="someone")
     outcome = await applier.abandon(an_object(a_config_map(), "o-1", action="Keep"), "")
     assert outcome.absent_at is not None
@@ -70,7 +70,7 @@ async def test_what_only_carries_our_labels_is_not_abandoned(member, applier):
 
 
 async def test_a_conflict_does_not_call_this_hub_another(member, applier):
-    """An object with this hub's label that this hub did not write is called that."""
+    """The message describes an object with this hub's label that this hub did not write as such."""
     await member.kube.create(theirs(), field_manager="someone")
     work = an_object(a_config_map(), "o-1", when_to_take_over="Never")
     outcome = await applier.apply(work, None, "")
@@ -79,7 +79,7 @@ async def test_a_conflict_does_not_call_this_hub_another(member, applier):
 
 
 async def test_a_job_of_people_with_our_finalizer_and_environment_gets_no_labels(member, applier):
-    """A Job of the same name that people made from an export of ours is not the work's Job."""
+    """A Job that people made from our export, under the same name, is not the work's Job."""
     copied = unstarted(a_job(), HUB_ID)
     copied["metadata"]["labels"] = {"team": "red"}
     await member.kube.create(copied, field_manager="someone")

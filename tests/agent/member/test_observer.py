@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.member.observer import Observer
-from agent.objects.facts import JOB
+from agent.objects.holds import JOB
 from shared import labels
 from shared.clock import ManualClock
 from tests.agent.moments import a_live_job

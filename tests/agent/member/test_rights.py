@@ -50,6 +50,15 @@ async def test_a_refused_job_never_started(member):
     assert (await member.hub.seen("u-1", "Gone")).unstarted
 
 
+async def test_a_job_that_may_not_be_started_names_the_missing_right(member):
+    """The account may create Jobs and not patch them: the reason says so, not only that it failed."""
+    member.cluster.faults.add("forbid", verb="patch", resource="jobs", count=0)
+    member.hub.put(a_job())
+    member.start()
+    told = await member.hub.seen("u-1", "Failed", "ApplyFailed")
+    assert "may not patch Jobs in namespace team (403)" in told.message
+
+
 async def test_a_403_of_another_cause_is_no_missing_right(member):
     """A webhook or a quota refuses this Job, and the member says that the account may create Jobs."""
     member.cluster.faults.add("403", verb="create", resource="jobs", count=0)

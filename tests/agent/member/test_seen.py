@@ -3,10 +3,11 @@
 import pytest
 
 from agent.member.applier import _last_seen
-from agent.member.observer import _queue_state, _slim_job
+from agent.member.observer import _queue_state
 from agent.member.refusals import conflicting, missing_what, refused
 from agent.member.take_over import _has_no_work, stranger
 from agent.objects.facts import epoch_of, owner_of
+from agent.objects.slim import slim_job
 from agent.objects.status import suspender
 from shared import labels
 from shared.kube import errors
@@ -21,7 +22,7 @@ def test_of_a_job_is_kept_whose_it_is_and_who_suspends_it(suspend, holder):
     """Its pod template is the larger part of it, and nothing else of that is looked at."""
     job = a_live_job(suspend=suspend)
     job["metadata"]["managedFields"] = [OWNER]
-    slim = _slim_job(job, None)
+    slim = slim_job(job, None)
     assert (owner_of(slim, HUB_ID), epoch_of(slim)) == ("u-1", 1)
     assert suspender(slim) == holder
     (container,) = slim["spec"]["template"]["spec"]["containers"]

@@ -3,8 +3,11 @@
 import copy
 from typing import Any
 
+import pytest
+
 from agent.objects.manifests import as_written
 from shared import labels
+from shared.node_preferences import with_hostnames, with_preferences
 
 WRITTEN: Any = {
     "apiVersion": "batch/v1",
@@ -45,3 +48,57 @@ def test_what_others_added_is_taken_off():
     before = copy.deepcopy(live)
     assert as_written(live) == WRITTEN
     assert live == before
+
+
+ZONE: Any = {
+    "weight": 100,
+    "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]},
+}
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+REQUIRED: Any = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+
+
+def preferred(pod: Any) -> list[tuple[str, Any]]:
+    terms = pod["affinity"]["nodeAffinity"][PREFERRED]
+    of_terms = [term["preference"]["matchExpressions"][0] for term in terms]
+    return [(each["operator"], each["values"]) for each in of_terms]
+
+
+def test_hostname_labels_take_the_place_of_node_names():
+    """In the hub's terms alone: a user's own term is about labels already."""
+    own = {"weight": 1, "preference": {"matchExpressions": [
+        {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1"]}]}}  # fmt: skip
+    pod = {"affinity": {"nodeAffinity": {PREFERRED: [own]}}}
+    given = with_preferences(pod, ["n1"], ["n2", "n3"])
+    before = copy.deepcopy(given)
+    assert preferred(with_hostnames(given, "host-{}".format)) == [
+        ("In", ["n1"]),
+        ("In", ["host-n1"]),
+        ("NotIn", ["host-n2", "host-n3"]),
+    ]
+    assert given == before
+    assert with_hostnames(pod, str.upper) is pod
+    assert with_hostnames({}, str.upper) == {}
+
+
+@pytest.mark.parametrize(
+    "affinity",
+    [
+        None,
+        {"podAffinity": {"x": 1}},
+        {"nodeAffinity": REQUIRED},
+        {"nodeAffinity": {**REQUIRED, PREFERRED: [ZONE]}},
+    ],
+)
+@pytest.mark.parametrize(
+    ("nodes", "others"), [([], []), (["n1"], []), ([], ["n2"]), (["n1"], ["n2", "n3"])]
+)
+def test_nodes_that_the_hub_chose_are_taken_off(affinity: Any, nodes: Any, others: Any):
+    """The user's own affinity stays: the hub's preferences were for another time."""
+    written = copy.deepcopy(WRITTEN)
+    if affinity:
+        written["spec"]["template"]["spec"]["affinity"] = affinity
+    live = copy.deepcopy(written)
+    pod = live["spec"]["template"]["spec"]
+    live["spec"]["template"]["spec"] = with_preferences(pod, nodes, others)
+    assert as_written(live) == written

@@ -92,7 +92,7 @@ def test_the_generation_applied_last_stands_on_the_object(text, told):
 def test_a_job_is_unstarted_while_it_is_marked_and_suspended(mark, suspend, waits):
     """One that runs has been started, whatever mark it carries."""
     marks = {labels.NOT_STARTED: "true"} if mark else {}
-    job = {"metadata": {"annotations": marks}, "spec": {"suspend": suspend}}
+    job = {"kind": "Job", "metadata": {"annotations": marks}, "spec": {"suspend": suspend}}
     assert is_unstarted(job) is waits
 
 

@@ -67,23 +67,29 @@ def test_a_failure_waits_for_the_pods_that_it_counts():
     """Until they are seen, or for ten seconds: then it is told as far as it is known."""
     known = Failures()
     known.note(1, "p", ("1/",))
-    assert known.kept_until(a_failed_job(2), ASKS, 100.0) == 100.0 + ACCOUNT_S
-    assert known.kept_until(a_failed_job(2), ASKS, 105.0) == 100.0 + ACCOUNT_S
-    assert known.kept_until(a_failed_job(2), ASKS, 100.0 + ACCOUNT_S) is None
+    assert known.kept_until(a_failed_job(2), ASKS, 100.0, failed=2) == 100.0 + ACCOUNT_S
+    assert known.kept_until(a_failed_job(2), ASKS, 105.0, failed=2) == 100.0 + ACCOUNT_S
+    assert known.kept_until(a_failed_job(2), ASKS, 100.0 + ACCOUNT_S, failed=2) is None
     known.note(1, "q", ("137/",))
-    assert known.kept_until(a_failed_job(2), ASKS, 106.0) is None
-    assert known.kept_until(a_failed_job(1, epoch=2), ASKS, 200.0) == 200.0 + ACCOUNT_S
-    assert known.kept_until(a_failed_job(9), {}, 300.0) is None  # nobody asks
+    assert known.kept_until(a_failed_job(2), ASKS, 106.0, failed=2) is None
+    assert known.kept_until(a_failed_job(1, epoch=2), ASKS, 200.0, failed=1) == 200.0 + ACCOUNT_S
+    assert known.kept_until(a_failed_job(9), {}, 300.0, failed=9) is None  # nobody asks
 
 
 def test_each_epoch_has_its_own_time_to_be_accounted_for():
     """One whose pods were waited for in vain takes nothing of the time of the next, seen or not."""
     known = Failures()
     known.note(1, "p", ("1/",))
-    assert known.kept_until(a_failed_job(2), ASKS, 100.0) == 100.0 + ACCOUNT_S
-    assert known.kept_until(a_failed_job(2), ASKS, 100.0 + ACCOUNT_S) is None
+    assert known.kept_until(a_failed_job(2), ASKS, 100.0, failed=2) == 100.0 + ACCOUNT_S
+    assert known.kept_until(a_failed_job(2), ASKS, 100.0 + ACCOUNT_S, failed=2) is None
     anew = Failures()
     anew.note(2, "q", ("137/",))
-    assert anew.after(known).kept_until(a_failed_job(2, epoch=2), ASKS, 200.0) == 200.0 + ACCOUNT_S
-    assert known.kept_until(a_failed_job(1, epoch=2), ASKS, 300.0) == 300.0 + ACCOUNT_S
-    assert Failures().after(known).kept_until(a_failed_job(1, epoch=2), ASKS, 301.0) == 310.0
+    assert (
+        anew.after(known).kept_until(a_failed_job(2, epoch=2), ASKS, 200.0, failed=2)
+        == 200.0 + ACCOUNT_S
+    )
+    assert known.kept_until(a_failed_job(1, epoch=2), ASKS, 300.0, failed=1) == 300.0 + ACCOUNT_S
+    assert (
+        Failures().after(known).kept_until(a_failed_job(1, epoch=2), ASKS, 301.0, failed=1)
+        == 310.0
+    )

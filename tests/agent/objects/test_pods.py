@@ -252,7 +252,7 @@ def ended(at, code=1, **more):
 @pytest.mark.parametrize(
     ("status", "at", "word"),
     [
-        ({"containerStatuses": [{"name": "a", "state": ended(T1)}]}, T1, "a exited with code 1;"),
+        ({"containerStatuses": [{"name": "a", "state": ended(T1)}]}, T1, "a exited with code 1"),
         (
             {
                 "containerStatuses": [
@@ -262,7 +262,7 @@ def ended(at, code=1, **more):
                 ]
             },
             T3,
-            "b exited with code 4;",
+            "b exited with code 4",
         ),
         (
             {
@@ -271,19 +271,19 @@ def ended(at, code=1, **more):
                 ]
             },
             T1,
-            "a exited with code 1;",
+            "a exited with code 1",
         ),
         ({"initContainerStatuses": [{"name": "i", "state": ended(T1)}]}, T1, "i exited"),
         ({"containerStatuses": [{"name": "a", "state": ended(T1, 0)}]}, "", ""),
         (
             {"containerStatuses": [{"name": "a", "state": ended(T1, 137, reason="OOMKilled")}]},
             T1,
-            "137 (OOMKilled);",
+            "137 (OOMKilled)",
         ),
         (
             {"containerStatuses": [{"name": "a", "state": ended(T1, 2, reason="Error")}]},
             T1,
-            "code 2;",
+            "code 2",
         ),
         ({"phase": "Failed", "reason": "Evicted"}, "", "pod p: Evicted"),
         ({"phase": "Failed", "reason": "Evicted", "message": "disk"}, "", "p: Evicted: disk"),
@@ -367,7 +367,7 @@ def test_a_pod_of_others_is_present_and_says_nothing():
     assert group.put(a_view(made=False, **SAYS))
     assert not group.put(a_view(made=False, **{**SAYS, "message": "other words"}))
     assert (group.left(), group.has_made) == (1, False)
-    assert said(group) == (("", ""), "", (0, "", ""), [])
+    assert said(group) == (("", ""), "", (0, "", "", ""), [])
 
 
 def test_a_pod_of_others_changes_nothing_that_the_jobs_own_say():
@@ -388,5 +388,5 @@ def test_what_a_pod_says_is_heard_once_its_job_is_known():
     group.put(a_view("q", made=False, owner="theirs", **SAYS))
     assert group.owned_by("m-1") == [pod]
     group.found_made(pod, 1)
-    assert said(group) == (("ErrImagePull", "m"), T1, (1, T2, "f"), ["137/Error"])
+    assert said(group) == (("ErrImagePull", "m"), T1, (1, T2, "f", ""), ["137/Error"])
     assert group.left() == 2

@@ -35,7 +35,7 @@ SAID = Comparison(3, "a note")
     ],
 )
 def test_it_is_looked_at_now_and_every_minute(seen, moment, wanted):
-    """What is not ours is not watched; whether it is there or ours makes no difference."""
+    """The agent reads foreign objects, present or absent, at once and each minute; it does not watch them."""
     assert settled(WORK, seen, **moment) == wanted
 
 
@@ -51,7 +51,7 @@ async def found(applier, work):
 
 
 async def test_what_is_absent_differs_as_a_whole(applier):
-    """Path "/", without a value in the member: of the object, or of its whole namespace."""
+    """An absent object or namespace is one difference, path "/", without a value in the member."""
     for manifest in (a_config_map(), a_config_map(namespace="nowhere")):
         told, comparison = await found(applier, a_work(manifest))
         assert list(told) == ["/"]
@@ -59,7 +59,7 @@ async def test_what_is_absent_differs_as_a_whole(applier):
 
 
 async def test_only_what_an_apply_would_change_is_a_difference(member, applier):
-    """Defaults, and quantities written otherwise, are none; nothing is written meanwhile."""
+    """Defaults and equal quantities in other notation are no differences; the comparison writes nothing."""
     made = a_deployment(replicas=3, cpu="500m")
     live = await member.kube.create(made, field_manager="someone")
     told, comparison = await found(applier, a_work(a_deployment(replicas=1, cpu="0.5")))
@@ -70,7 +70,7 @@ async def test_only_what_an_apply_would_change_is_a_difference(member, applier):
 
 
 async def test_a_field_that_can_not_be_changed_is_told_all_the_same(member, applier):
-    """The API server refuses the dry run: the texts are compared, and that is said."""
+    """If the API server refuses the dry run, the agent compares the texts and reports that it did."""
     fixed = {**a_config_map(colour="blue"), "immutable": True}
     await member.kube.create(fixed, field_manager="someone")
     told, comparison = await found(applier, a_work(a_config_map(colour="red")))
@@ -96,7 +96,7 @@ class GoneBeforeDryRuns:
 
 
 async def test_the_dry_run_is_of_the_object_that_was_read(member, applier):
-    """It names the uid: of another object, or of none, nothing is concluded."""
+    """The dry run names the uid: the agent concludes nothing from another object, or from none."""
     await member.kube.create(a_config_map(colour="blue"), field_manager="someone")
     GoneBeforeDryRuns(member)
     told, comparison = await found(applier, a_work(a_config_map(colour="red")))
@@ -106,14 +106,14 @@ async def test_the_dry_run_is_of_the_object_that_was_read(member, applier):
 
 @pytest.mark.parametrize(("whole", "paths"), [(False, []), (True, ["/data/more"])])
 async def test_a_full_comparison_tells_what_is_there_besides(member, applier, whole, paths):
-    """What another manager wrote and the manifest does not name."""
+    """It lists fields of other managers that the manifest does not name."""
     await member.kube.create(a_config_map(colour="red", more="x"), field_manager="someone")
     told, _ = await found(applier, a_work(compare_all=whole))
     assert list(told) == paths
 
 
 async def test_what_the_hub_never_had_is_told_without_its_value(member):
-    """Of an object that the hub did not create: an addition by its path alone."""
+    """Of an object that the hub did not create, an addition is reported by its path alone."""
     await member.kube.create(a_config_map(colour="red", token="hunter2"), field_manager="someone")
     member.hub.put(a_work(compare_all=True))
     member.start()
@@ -124,7 +124,7 @@ async def test_what_the_hub_never_had_is_told_without_its_value(member):
 
 
 async def test_a_manifest_of_no_shape_does_not_draw_values_out(member):
-    """A text where the member has a map is compared as text: of the map no key and no value is told."""
+    """A text where the member has a map: the report contains no key and no value of the map."""
     await member.kube.create(a_config_map(token="hunter2"), field_manager="someone")
     member.hub.put(a_work({**a_config_map(), "data": "x"}))
     member.start()
@@ -133,7 +133,7 @@ async def test_a_manifest_of_no_shape_does_not_draw_values_out(member):
 
 
 async def test_values_of_a_created_object_are_told(member, applier):
-    """What others added to it stands in an object of the hub."""
+    """It is the hub's object, so the report contains values that others added."""
     member.hub.put(an_object(a_config_map(), "o-1"))
     member.start()
     await member.hub.seen("o-1", "Applied")
@@ -144,7 +144,7 @@ async def test_values_of_a_created_object_are_told(member, applier):
 
 @pytest.mark.parametrize("there", [True, False])
 async def test_without_consent_nothing_is_compared(member, applier, there):
-    """Neither a value nor the absence of the object is told; the message names the command."""
+    """The report shows neither a value nor whether the object exists; the message names the command."""
     await member.namespace("finance", accept=False)
     if there:
         foreign = a_config_map(namespace="finance", colour="blue")
@@ -177,13 +177,13 @@ async def test_an_own_object_is_compared_without_consent(member, applier):
 
 
 async def test_a_kind_that_is_not_served_can_not_be_compared(applier):
-    """Nor what the API server does not show."""
+    """Nor can an object that the API server refuses to show."""
     strange = {**a_config_map(), "apiVersion": "x/v1", "kind": "None"}
     assert (await applier.compare(a_work(strange))).trouble.reason == "KindNotServed"
 
 
 async def test_the_hub_is_told_and_the_member_is_left_alone(member):
-    """Each path with both values, since when, the object's generation; ignored ones left out."""
+    """The report has each path with both values, the time and the generation, and omits ignored paths."""
     made = await member.kube.create(a_config_map(colour="blue", size="1"), field_manager="someone")
     wanted = a_config_map(colour="red", size="2")
     member.hub.put(a_work(wanted, ignore_drift=["/data/size"]))
@@ -196,7 +196,7 @@ async def test_the_hub_is_told_and_the_member_is_left_alone(member):
 
 
 async def test_the_content_of_a_secret_is_not_told(member):
-    """Neither that of a field nor that of one that is absent as a whole."""
+    """Neither the value of a field nor the content of an absent Secret."""
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -210,7 +210,7 @@ async def test_the_content_of_a_secret_is_not_told(member):
 
 
 async def test_from_applied_to_compared_and_back(member):
-    """Ours already, it is left as it is while it is compared, and brought level afterwards."""
+    """Our object stays unchanged while the agent only compares it; afterwards the agent applies again."""
     member.hub.put(an_object(a_config_map(), "o-1"))
     member.start()
     await member.hub.seen("o-1", "Applied", "")
@@ -231,7 +231,7 @@ async def test_from_applied_to_compared_and_back(member):
 
 
 async def test_what_was_only_compared_is_not_deleted(member):
-    """Withdrawn, it is Gone to us, and the stranger's object is where it was."""
+    """After a withdrawal the agent reports Gone, and the foreign object is still there."""
     made = await member.kube.create(a_config_map(colour="blue"), field_manager="someone")
     member.hub.put(a_work())
     member.start()

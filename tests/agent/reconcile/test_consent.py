@@ -33,7 +33,7 @@ async def test_a_job_is_not_created_in_a_namespace_that_does_not_accept_the_hub(
 
 
 async def test_a_refused_job_is_told_to_have_never_started(member):
-    """Its withdrawal proves that no attempt took place."""
+    """Its withdrawal proves that there was no attempt."""
     await member.namespace("finance", accept=False)
     member.hub.put(a_job(namespace="finance", fresh=True))
     member.start()
@@ -43,7 +43,7 @@ async def test_a_refused_job_is_told_to_have_never_started(member):
 
 
 async def test_a_job_that_an_earlier_session_was_told_of_may_have_started(member):
-    """What that session asked for is unknown: the withdrawal does not say that the Job never started."""
+    """That session's requests are unknown: the withdrawal does not report that the Job never started."""
     await member.namespace("finance", accept=False)
     member.hub.put(a_job(namespace="finance", fresh=False))
     member.start()
@@ -61,7 +61,7 @@ async def test_a_namespace_that_the_agent_creates_is_usable(member):
 
 
 async def test_a_namespace_that_appears_before_the_post_is_judged(member):
-    """A person creates it between the agent's look and its own attempt: the agent creates nothing in it."""
+    """A person creates it between the agent's check and its creation: the agent creates nothing in it."""
     intercepted = AppearsFirst(member, "finance")
     member.hub.put(a_job(namespace="finance"))
     member.start()
@@ -119,7 +119,7 @@ async def test_a_job_is_not_started_once_consent_is_withdrawn(member):
 
 
 async def test_a_start_that_was_refused_before_its_request_is_none(member):
-    """The Job exists unstarted, and the agent sent no request for its start: it never started."""
+    """The Job exists, and the agent sent no start request: it never started."""
     await member.namespace("finance")
     WithdrawnBeforeTheStart(member, "finance")
     member.hub.put(a_job(namespace="finance", fresh=True))
@@ -130,7 +130,7 @@ async def test_a_start_that_was_refused_before_its_request_is_none(member):
 
 
 async def test_a_start_without_an_answer_may_have_taken_effect(member):
-    """The member answered nothing to the request: the withdrawal does not say that the Job never started."""
+    """The member did not answer the request: the withdrawal does not report that the Job never started."""
     await member.namespace("finance")
     lost = LostStart(member)
     member.hub.put(a_job(namespace="finance", fresh=True))
@@ -206,7 +206,7 @@ def automount(member):
 
 
 async def test_pods_in_a_namespace_of_the_members_people_get_no_token(member):
-    """Those of Jobs and of other kinds; the rest of the manifest stays as it is."""
+    """In Jobs and in other kinds; the rest of the manifest does not change."""
     await member.namespace("finance")
     member.hub.put(a_job(namespace="finance", run_seconds="60"))
     member.hub.put(an_object(a_deployment(), "o-1"))
@@ -220,7 +220,7 @@ async def test_pods_in_a_namespace_of_the_members_people_get_no_token(member):
 
 
 async def test_label_accept_tokens_lets_pods_have_one(member):
-    """The manifest is written as it is."""
+    """The agent writes the manifest unchanged."""
     await member.namespace("finance")
     await member.label("finance", {labels.ACCEPT_TOKENS: "true"})
     member.hub.put(a_job(namespace="finance", run_seconds="60"))
@@ -236,7 +236,7 @@ async def test_a_job_that_asks_for_a_token_is_refused_without_that_label(member)
     work.manifest["spec"]["template"]["spec"]["automountServiceAccountToken"] = True
     member.hub.put(work)
     member.start(policy=MemberPolicy(Rules(fields="automountServiceAccountToken")))
-    entry = await member.hub.seen("u-1", "Failed", "RefusedByMember")
+    entry = await member.hub.seen("u-1", "Failed", "TokenNotAllowed")
     assert "spec.template.spec.automountServiceAccountToken" in entry.message
     assert f"kubectl label namespace finance {labels.ACCEPT_TOKENS}=true" in entry.message
 
@@ -265,7 +265,7 @@ def a_deployment():
 
 
 async def test_the_states_of_named_namespaces_are_reported(member):
-    """Those alone, and again when one of them changes."""
+    """Only these, and again when one of them changes."""
     await member.namespace("finance", accept=False)
     await member.namespace("secret", accept=False)
     member.hub.named = NamedNamespaces(revision=1, names=["finance", "team", "absent", "default"])
@@ -277,7 +277,7 @@ async def test_the_states_of_named_namespaces_are_reported(member):
 
 
 async def test_a_running_job_does_not_grow_once_consent_is_withdrawn(member):
-    """Its parallelism stays, so that no new pod starts there; the Job runs on, and the report says why."""
+    """Its parallelism stays, so no new pod starts; the Job continues, and the report gives the reason."""
     await member.namespace("finance")
     job = {"namespace": "finance", "run_seconds": "600", "completions": 4}
     member.hub.put(a_job(parallelism=1, **job))

@@ -50,7 +50,7 @@ async def test_its_epoch_is_no_attempt(member):
 
 
 async def test_a_later_session_has_the_same_proof(member):
-    """It stands in the object: the agent that began it is gone."""
+    """The proof is in the object, so a new agent finds it."""
     await a_waiting_job(member)
     await member.accept("team", False)
     await member.hub.seen("u-1", "Failed", "NotAccepted")
@@ -73,7 +73,7 @@ async def test_a_job_that_runs_is_left_alone(member):
 
 
 async def test_a_job_that_may_have_run_stays_in_its_queue(member):
-    """The queue manager had started it and stopped it again, whatever its status says now."""
+    """The queue manager had started and stopped it; its present status does not matter."""
     await a_waiting_job(member, run_seconds="600")
     await edit(member, "Job", "job", STARTED, "batch/v1")
     await member.hub.job_says("u-1", "active")
@@ -100,7 +100,7 @@ async def test_a_job_that_is_started_at_that_moment_runs_on(member, verb):
 
 
 async def test_consent_that_comes_back_keeps_no_job_that_goes(member):
-    """It is being deleted: the agent reports it, and the hub places its next epoch."""
+    """The Job is being deleted: the agent reports it, and the hub places its next epoch."""
     await a_waiting_job(member)
     await member.accept("team", False)
     await member.hub.seen("u-1", "Failed", "NotAccepted")

@@ -148,7 +148,7 @@ async def test_what_an_agent_left_behind_is_released_by_command(member, tmp_path
     assert not held(member)
     assert capsys.readouterr().out.splitlines()[-5:] == [
         *("team/job", "held: 1; --yes releases them"),
-        "no Job here is held by a hub: nothing to release",
+        "no hub holds a Job here: nothing to release",
         *("team/job", "released: 1 of 1"),
     ]
     await member.kube.delete("batch/v1", "Job", "team", "job")

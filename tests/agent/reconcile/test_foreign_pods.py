@@ -31,7 +31,7 @@ async def failed(member, job_uid):
 
 
 async def test_failing_pods_of_a_copied_job_do_not_fail_the_job(member):
-    """They are neither its result nor its attempt: the job succeeds, and no report names them."""
+    """They are neither its result nor an attempt: the job succeeds, and no report names them."""
     member.start()
     member.hub.put(a_job(run_seconds="3"))
     await member.hub.job_says("u-1", "running_since")
@@ -59,7 +59,7 @@ async def test_a_failed_job_is_told_with_its_own_exit_codes_alone(member):
 
 
 async def test_pods_of_others_neither_run_for_a_job_nor_hold_it_up(member):
-    """No node has room for the job: that stays its reason, though a copy runs and another is stuck."""
+    """That no node has room stays the job's reason, though pods of copies run and are stuck."""
     member.start()
     work, changed = a_job(), a_job(generation=2)
     for each in (work, changed):
@@ -86,7 +86,7 @@ async def test_pods_of_others_neither_run_for_a_job_nor_hold_it_up(member):
 
 
 async def test_a_restored_job_gives_its_result_and_no_words_of_its_pods(member):
-    """It lacks the agent's managed fields: the agent reports its own status alone."""
+    """It lacks the agent's managed fields: the agent reports only its status."""
     work = a_job(seen=True, run_seconds="1", annotations=FAILS, backoffLimit=0)
     work.manifest["metadata"]["annotations"][labels.RETRY_ON] = "3"
     manifest = {**work.manifest, "metadata": dict(work.manifest["metadata"])}

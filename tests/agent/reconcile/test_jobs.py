@@ -3,6 +3,7 @@
 import pytest
 
 from shared import labels
+from shared.node_preferences import with_preferences
 from tests.agent.scripted_hub import HUB_ID, a_job
 
 pytestmark = pytest.mark.anyio
@@ -19,6 +20,25 @@ async def test_a_desired_job_is_created_runs_and_its_result_is_told(member):
     live = await member.job()
     assert live["metadata"]["labels"][labels.MANAGED_BY] == HUB_ID
     assert entry.object_uid == live["metadata"]["uid"]
+
+
+async def test_a_job_prefers_nodes_by_their_hostname_labels(member):
+    """The hub names nodes; on this member the label of one is another than its name."""
+    first, second = sorted(
+        n["metadata"]["name"] for n in (await member.kube.list("v1", "Node")).items
+    )
+    label = {"metadata": {"labels": {"kubernetes.io/hostname": "rack-7.example.com"}}}
+    await member.kube.merge_patch("v1", "Node", "", first, label, field_manager="somebody")
+    work = a_job()
+    template = work.manifest["spec"]["template"]
+    template["spec"] = with_preferences(template["spec"], [first], [second, "gone"])
+    member.hub.put(work)
+    member.start()
+    await member.hub.finished("u-1")
+    terms = (await member.job())["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    (preferred,) = terms.values()
+    values = [each["preference"]["matchExpressions"][0]["values"] for each in preferred]
+    assert values == [["rack-7.example.com"], [second, "gone"]]
 
 
 async def test_capacity_says_what_is_free_and_counts_bound_pods(member):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent.objects.holds import JOB
 from agent.reconcile.jobs_read import JobsRead
 from agent.works.lease import Lease
 from shared import labels
@@ -38,7 +39,9 @@ class Session:
         self.reported: dict[str, Observed] = {}
         if answered:
             self.lease.answered(self.clock.monotonic(), self.clock.monotonic())
-        self.read = JobsRead(client, HUB_ID, self.lease, self.reported, self.clock, self._note)
+        self.read = JobsRead(
+            client, HUB_ID, self.lease, self.reported, lambda: [JOB], self.clock, self._note
+        )
 
     def _note(self) -> None:
         self.news += 1

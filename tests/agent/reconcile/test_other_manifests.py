@@ -87,7 +87,7 @@ async def test_the_refusal_does_not_say_whether_the_other_object_exists(member, 
 
 
 async def test_a_comparison_is_refused_by_itself(member):
-    """The comparison refuses it too: it would ask consent for one object and send another."""
+    """A comparison too: it would need consent for one object and send another."""
     applier = Applier(member.kube, HUB_ID, SystemClock())
     told = await applier.compare(a_work({"kind": "Secret"}))
     assert told.trouble is not None
@@ -95,7 +95,7 @@ async def test_a_comparison_is_refused_by_itself(member):
 
 
 async def test_what_was_placed_before_is_still_withdrawn(member):
-    """A removal knows the object by the work: a refused manifest does not keep it."""
+    """A withdrawal finds the object by the work: a refused manifest does not keep it."""
     member.start()
     placed = an_object(a_config_map(), "o-1")
     member.hub.put(placed)

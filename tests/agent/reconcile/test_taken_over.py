@@ -29,7 +29,7 @@ ENFORCE = "pod-security.kubernetes.io/enforce"
 
 
 async def test_a_created_object_carries_the_mark_and_is_deleted(member):
-    """An object that was not there is created with `created-by`, and withdrawing it deletes it."""
+    """The agent creates an absent object with `created-by`, and deletes it when the hub withdraws it."""
     member.start()
     await applied(member, a_config_map())
     assert marks_of(await settings_of(member))["created-by"] == HUB_ID
@@ -39,7 +39,7 @@ async def test_a_created_object_carries_the_mark_and_is_deleted(member):
 
 
 async def test_the_mark_survives_later_applies(member):
-    """Server-side apply prunes what an apply leaves out: each later apply of ours repeats the mark."""
+    """Server-side apply prunes a label that an apply omits: each later apply repeats the mark."""
     member.start()
     await applied(member, a_config_map())
     member.hub.put(an_object(a_config_map(colour="green"), "o-1", generation=2))
@@ -58,7 +58,7 @@ async def test_the_mark_survives_later_applies(member):
 
 
 async def test_an_object_that_appears_meanwhile_does_not_become_created(member):
-    """The object is created by others between our read, which found nothing, and our apply: refused."""
+    """Other people create it between the agent's read, which found nothing, and its apply: refused."""
     work = an_object(a_config_map(), "o-1", when_to_take_over="Always")
     late: Any = Late(member.kube, a_config_map(colour="blue"))
     outcome = await Applier(late, HUB_ID, SystemClock()).apply(work, None, "")
@@ -98,7 +98,7 @@ async def test_who_removes_the_mark_keeps_the_object(member):
 
 @pytest.mark.parametrize("rule", ["IfNoDiff", "Always"])
 async def test_what_was_taken_over_is_released_and_never_deleted(member, rule):
-    """Withdrawn, it stays with its values; our marks and managed fields are gone."""
+    """After a withdrawal it stays with its values; our marks and managed fields are gone."""
     made = await member.kube.create(a_config_map(), field_manager="someone")
     member.start()
     await applied(member, a_config_map(), when_to_take_over=rule)
@@ -113,7 +113,7 @@ async def test_what_was_taken_over_is_released_and_never_deleted(member, rule):
 
 
 async def test_a_manifest_cannot_claim_that_the_object_was_created(member):
-    """A hub that sends `created-by` in a manifest does not mark what is taken over."""
+    """`created-by` in the hub's manifest does not mark an object that is taken over."""
     await member.kube.create(a_config_map(), field_manager="someone")
     claiming = a_config_map()
     claiming["metadata"]["labels"] = {labels.CREATED_BY: HUB_ID}
@@ -175,7 +175,7 @@ def _marks(member, name):
 
 @pytest.mark.parametrize("rule", ["Never", "Always"])
 async def test_an_abandoned_namespace_is_foreign_when_its_placement_comes_back(member, rule):
-    """The agent forgets which object was its own: taking it over again needs consent and the rule."""
+    """The agent forgets that it created it: to take it over again needs consent and the rule."""
     member.start()
     await applied(member, a_namespace("finance"))
     member.hub.put(an_object(a_namespace("finance"), "o-1", action="Keep"))
@@ -235,7 +235,7 @@ async def test_an_object_of_another_hub_is_not_taken_over(member):
 
 
 async def test_another_hubs_consent_is_not_ours(member):
-    """The label's value names the hub that is accepted."""
+    """The label's value names the accepted hub."""
     await member.namespace("finance", accept=False)
     mark = {"metadata": {"labels": {labels.ACCEPT: "hub-2"}}}
     await member.kube.merge_patch("v1", "Namespace", "", "finance", mark, field_manager="test")
@@ -301,7 +301,7 @@ async def test_a_created_namespace_keeps_its_pod_security_level(member):
 
 
 async def test_a_created_namespace_goes_after_what_was_placed_in_it(member):
-    """A whole placement is withdrawn: the objects are deleted first, then the empty namespace."""
+    """Of a withdrawn placement the agent deletes the objects first, then the empty namespace."""
     inside = a_config_map(namespace="fresh")
     member.start()
     await applied(member, a_namespace("fresh"), "o-1")

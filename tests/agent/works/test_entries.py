@@ -8,11 +8,13 @@ import pytest
 from agent.decide.decision import Decision
 from agent.decide.jobs import NEWER_EPOCH
 from agent.objects.pods import JobPods
+from agent.objects.readings import Reading
 from agent.works.tracked import TrackedWork
 from shared import labels
 from shared.wire.agent_v1 import Drift
 from tests.agent.moments import a_live_job, tracking
 from tests.agent.owned import a_config_map, live_of, owning
+from tests.agent.parents import a_parent, created
 from tests.agent.scripted_hub import a_job, an_object
 
 APPLIED = Decision("Applied")
@@ -185,7 +187,7 @@ def test_a_doubt_is_settled_by_what_an_apply_would_change(dry, drifts):
 
 def with_failure(epoch=1):
     pods = JobPods()
-    pods.failed = (epoch, "2026-01-01T00:00:00Z", "pod p: container main exited with code 3")
+    pods.failed = (epoch, "2026-01-01T00:00:00Z", "pod p: container main exited with code 3", "p")
     return pods
 
 
@@ -221,6 +223,34 @@ def test_a_failure_is_told_with_how_all_its_pods_failed():
     assert (told.result, told.failures) == ("Failed", ["137/Error"])
     tracked.look_at(JobPods())  # its pods are gone
     assert tracked.observed(APPLIED, JobPods()).job.failures == ["137/Error"]
+
+
+def test_a_failure_of_another_kind_is_told_with_how_a_pod_of_it_failed():
+    """By its definition it has failed: some pod has, and the watch of pods may be behind."""
+    work = a_parent()
+    work.manifest["metadata"]["annotations"] = {labels.RETRY_ON: "137"}
+    tracked = tracking(created(), work)
+    tracked.seen.reading = Reading("m-1", "7", result="Failed", ended_at=NOW)
+    assert tracked.account(100.0) == 110.0
+    assert tracked.observed(APPLIED, None).job.result is None
+    pods = JobPods()
+    pods.failures.note(1, "p", ("137/Error",))
+    tracked.look_at(pods)
+    assert tracked.account(101.0) is None
+    told = tracked.observed(APPLIED, pods).job
+    assert (told.result, told.failures) == ("Failed", ["137/Error"])
+
+
+def test_a_failure_of_another_kind_without_a_failed_pod_is_told_after_a_while():
+    """As one that reached its deadline: the hub judges without exit codes."""
+    work = a_parent()
+    work.manifest["metadata"]["annotations"] = {labels.RETRY_ON: "137"}
+    tracked = tracking(created(), work)
+    tracked.seen.reading = Reading("m-1", "7", result="Failed", ended_at=NOW)
+    assert tracked.account(100.0) == 110.0
+    assert tracked.account(110.0) is None
+    told = tracked.observed(APPLIED, None).job
+    assert (told.result, told.failures) == ("Failed", [])
 
 
 @pytest.mark.parametrize(

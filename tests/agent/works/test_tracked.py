@@ -4,8 +4,10 @@ import pytest
 
 from agent.decide.decision import Decision, Outcome, Trouble
 from agent.decide.jobs import FOREGROUND
+from agent.reconcile.copies import in_the_way
 from agent.works.tracked import TrackedWork
-from tests.agent.moments import a_live_job, tracking
+from shared.labels import MEMBER_FINALIZER
+from tests.agent.moments import a_live_job, settled, tracking
 from tests.agent.owned import a_config_map, live_of
 from tests.agent.scripted_hub import a_job, an_object
 
@@ -35,6 +37,19 @@ def test_an_older_state_of_the_same_object_is_not_taken_for_news(version, uid, t
     assert (tracked.seen.live is other, tracked.since) == (taken, 20.0 if taken else 10.0)
 
 
+def test_an_event_from_before_an_object_was_abandoned_makes_it_ours_no_more():
+    """The watch may tell late that it carried our labels: a later apply asks for consent as for any other."""
+    tracked = tracking(live_of(a_config_map()))
+    late, uid = tracked.seen.live, tracked.known_uid
+    assert late is not None
+    tracked.abandoned_uid = uid
+    tracked.settle(Decision("Gone", "Abandon"), Outcome(absent_at=20.0), 20.0)
+    tracked.is_here(late, 21.0)
+    assert (tracked.seen.live, tracked.known_uid) == (None, "")
+    tracked.settle(Decision("Applied", "Apply"), Outcome(live=late), 22.0)
+    assert tracked.known_uid == uid
+
+
 def test_an_object_that_is_here_takes_back_what_was_read_of_its_absence():
     """Both reads are done anew before it is concluded once more that nothing is left."""
     tracked = tracking()
@@ -52,6 +67,16 @@ def test_a_foreground_deletion_is_one_that_has_begun(deleting, finalizers, foreg
     """Anybody may put that finalizer on an object that nobody deletes."""
     live = a_live_job(deleting=deleting, finalizers=finalizers)
     assert tracking(live).seen.foreground == foreground
+
+
+def test_a_foreground_deletion_that_ended_before_its_answer_came_has_begun():
+    """The watch shows only the state after it: pods are counted next, and the Job is not deleted again."""
+    asked = at_version("7", deleting=True, finalizers=[MEMBER_FINALIZER, FOREGROUND])
+    tracked = tracking(at_version("8", deleting=True), a_job(action="Withdraw"))
+    tracked.settle(Decision("Applied", "Delete"), Outcome(live=asked), 20.0)
+    assert settled(tracked.work, tracked.seen)[0] == "CountPods"
+    tracked.settle(Decision("Applied", "CountPods"), Outcome(podless_at=21.0), 22.0)
+    assert tracked.seen.podless == "m-1"
 
 
 @pytest.mark.parametrize(
@@ -201,5 +226,5 @@ def test_a_name_that_a_leftover_holds_is_no_passing_trouble(left, desired, reaso
     tracked.seen.left = left
     if not desired:
         tracked.work = None
-    outcome = tracked.in_the_way(Outcome(trouble=Trouble("NameTaken"), taken_by="u-1"))
+    outcome = in_the_way(tracked, Outcome(trouble=Trouble("NameTaken"), taken_by="u-1"))
     assert (outcome.trouble.reason, bool(outcome.taken_by)) == (reason, reason == "NameTaken")

@@ -340,3 +340,20 @@ def test_a_search_goes_on_after_the_last_flavor_tried(resume: int, flavor: str) 
     assert found.assignment is not None
     assert found.assignment.pod_sets[0].flavors == (("cpu", flavor),)
     assert found.untried_flavors == (flavor == "a")
+
+
+def test_more_than_the_queue_can_ever_have_is_said_without_what_is_used_now() -> None:
+    """Only resources of which more is asked than there ever is; who uses them changes nothing."""
+    flavor = {"name": "default", "resources": [
+        {"name": "cpu", "nominalQuota": "4"}, {"name": "memory", "nominalQuota": "4Gi"},
+    ]}  # fmt: skip
+    group = {"coveredResources": ["cpu", "memory"], "flavors": [flavor]}
+    played = play(
+        a_queue("q", groups=[group]), a_holder("h", "q", {"cpu": "1", "memory": "3Gi"}),
+        a_workload("w", "q", pod_sets=[pods({"cpu": "5", "memory": "2Gi"})]),
+    )  # fmt: skip
+    assert played.of("w")["reason"] == "ExceedsMaxQuota"
+    assert played.of("w")["message"] == (
+        "pod set main: more than the queue can ever have: cpu of flavor default: 5 asked, at most 4, 1 more "
+        "needed"
+    )

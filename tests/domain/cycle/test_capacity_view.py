@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from hub.domain.cycle.capacity_view import LiveFleet
 from hub.domain.cycle.snapshot import Nomination
-from hub.domain.fleet.clusters import Cluster
+from hub.domain.fleet.clusters import BoundPods, Cluster
 from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
 from hub.domain.placement.cluster_search import ClusterSearch
 from hub.domain.placement.registry import FILTERS
@@ -78,6 +79,16 @@ def test_a_claim_is_kept_where_victims_leave() -> None:
     assert live.has_claim(of_cpu(4)[0])
     assert live.claim(*of_cpu(4), ()) == "full"
     assert not live.has_claim(of_cpu(4, "other")[0])
+
+
+def test_a_claim_serves_more_pods_only_where_they_fit() -> None:
+    """Its workload may ask for more by now: with what else becomes free there, each counted once."""
+    victims = [a_victim("v", "full", 4), a_victim("u", "full", 4)]
+    full = a_cluster(a_pool(cpu=8, used={"cpu": 8}), name="full")
+    live = a_fleet(full, claims={"w": Nomination("full", _pods(4), (victims[0],))})
+    assert live.claim(*of_cpu(4), ()) == "full"
+    assert live.claim(*of_cpu(8), victims[:1]) is None
+    assert live.claim(*of_cpu(8), victims) == "full"
 
 
 def test_where_its_victims_leave_too_little_another_cluster_will_do() -> None:
@@ -169,3 +180,89 @@ def test_a_reduced_assignment_takes_the_room_of_its_pods() -> None:
 
 def _pods(cpu: int) -> Pods:
     return ((Resources(amounts({"cpu": cpu})), NodeAsk(), 1),)
+
+
+def seated(uid: str, cpu: int) -> AdmittedWorkload:
+    """One whose pod the report shows on a node."""
+    return replace(a_victim(uid, "c", cpu), epoch=1, completions=1)
+
+
+def reporting(nodes: int = 2, **on: tuple[int, int]) -> Cluster:
+    """Full nodes of 4 cpu; node and pods of each workload by uid."""
+    bound = {(uid, 1): BoundPods(count, 0, ((node, count),)) for uid, (node, count) in on.items()}
+    return a_cluster(a_pool(nodes=nodes, cpu=4, used={"cpu": 4}), bound=bound)
+
+
+def test_a_claim_is_kept_on_the_node_that_its_victim_leaves() -> None:
+    """The model would have had another; nobody else is offered the room there."""
+    live = a_fleet(reporting(v=(1, 1)))
+    assert live.claim(*of_cpu(4), [seated("v", 4)]) == "c"
+    assert live.kept_nodes("w") == ("node-1",)
+    other, assigned = of_cpu(1, "other")
+    assert not live.can_hold(other, other.pod_sets, assigned.asks)
+    assert not live.can_hold(other, other.pod_sets, assigned.asks, [seated("v", 4)])
+
+
+def test_room_on_two_nodes_is_no_room_for_one_pod() -> None:
+    """Two victims of 2 cpu on two nodes leave no node with 4."""
+    there = reporting(v=(0, 1), u=(1, 1), x=(0, 1))
+    gone = [seated("v", 2), seated("u", 2)]
+    assert a_fleet(there).claim(*of_cpu(4), gone) is None
+    assert a_fleet(there).claim(*of_cpu(4), [seated("v", 2), seated("x", 2)]) == "c"
+
+
+def test_a_claim_stays_on_the_nodes_that_it_names() -> None:
+    """In the next cycle there is room on both: what was named is kept, the other is anybody's."""
+    member = a_cluster(a_pool(nodes=2, cpu=4))
+    live = a_fleet(member, claims={"w": Nomination("c", _pods(3), (), ("node-0",))})
+    assert live.kept_nodes("w") == ("node-0",)
+    assert live.place(*of_cpu(3)) == "c"
+    assert live.kept_nodes("w") == ("node-0",)
+
+
+def test_where_the_node_is_gone_room_is_kept_on_another() -> None:
+    """The preemptor waits for no node for ever."""
+    claims = {"w": Nomination("c", _pods(3), (), ("gone",))}
+    live = a_fleet(a_cluster(a_pool(cpu=4)), claims=claims)
+    assert live.kept_nodes("w") == ("node-0",)
+    assert live.place(*of_cpu(3)) == "c"
+
+
+def test_a_preemptor_that_fits_elsewhere_in_its_cluster_waits_no_longer() -> None:
+    """Room came free on another node first: it starts there, and nothing is kept for it any more."""
+    member = a_cluster(replace(a_pool(cpu=4, used={"cpu": 4}), nodes=("full",)), a_pool(cpu=4))
+    live = a_fleet(member, claims={"w": Nomination("c", _pods(3), (), ("full",))})
+    assert live.place(*of_cpu(3)) == "c"
+    assert live.kept_nodes("w") in {(), ("node-0",)}
+
+
+def test_a_preemptor_is_counted_once_in_the_share_in_use() -> None:
+    """Finding K11: 125 % of a cluster were said to be in use once it is placed."""
+    member = a_cluster(a_pool(nodes=2, cpu=8, used={"cpu": 2}))
+    live = a_fleet(member, claims={"w": Nomination("c", _pods(6), (), ("node-0",))})
+    assert live.place(*of_cpu(6)) == "c"
+    (room,) = [t for t in live.choices["w"].scores[0].terms if t.name == "in-use-after"]
+    assert room.value == 10 / 16
+
+
+def test_a_claim_that_can_not_be_judged_keeps_nothing() -> None:
+    """The fleet names it; the claims beside it stand."""
+    pods: Any = ((None, NodeAsk(), 1),)
+    claims = {"bad": Nomination("c", pods), "good": Nomination("c", _pods(2))}
+    live = a_fleet(a_cluster(a_pool(cpu=4)), claims=claims)
+    assert [live.has_claim(of_cpu(2, uid)[0]) for uid in claims] == [False, True]
+    (fault,) = live.faults
+    assert fault.startswith("claim of bad: ")
+
+
+def test_a_claim_partly_on_nodes_to_come_fits_where_it_was_kept() -> None:
+    """On the node that it names and on one that is still to come; not where nothing may come."""
+    who, assignment = of_cpu(4, grows=True)
+    pod_sets = (replace(who.pod_sets[0], count=2),)
+    asks = assignment.asks
+    grows = a_fleet(a_cluster(a_pool(cpu=4), name="c", growing=(growing(1),)))
+    stays = a_fleet(a_cluster(a_pool(cpu=4), name="c"))
+    (node,) = a_pool(cpu=4).nodes
+    assert grows.fits_on(who, pod_sets, asks, "c", (), (node,))
+    assert not grows.fits_on(who, pod_sets, asks, "c", (), ("gone",))
+    assert not stays.fits_on(who, pod_sets, asks, "c", (), (node,))

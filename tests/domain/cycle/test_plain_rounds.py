@@ -7,7 +7,7 @@ import pytest
 from hub.domain.admission.nomination import Rules
 from hub.domain.cycle.plain_rounds import is_plain
 from hub.domain.cycle.profile import Profile
-from hub.domain.plan import Plan, Refusal
+from hub.domain.plan import Placement, Plan, Refusal
 from hub.domain.quota.queue_policy import QueuePolicy
 from hub.domain.quota.usage_history import Ranks, UsageHistory
 from hub.domain.workloads.demand import QUOTA_ONLY
@@ -42,6 +42,14 @@ def test_a_cycle_that_placed_all_is_finished() -> None:
     """A limit that is not reached leaves nothing for another cycle."""
     plan = decide(a_snapshot([a_lane(a_demand(), *JOBS)], [WIDE]), Profile(max_placements=201))
     assert (len(plan.placements), plan.unfinished) == (200, False)
+
+
+def test_a_placement_of_these_rounds_has_every_field() -> None:
+    """They write it without its constructor, which would add what is left out: no node is kept for it."""
+    plan = decide(a_snapshot([a_lane(a_demand(), *JOBS[:2])], [WIDE]), Profile())
+    assert [(len(each), each.nodes) for each in plan.placements] == [
+        (len(Placement._fields), ())
+    ] * 2
 
 
 def test_when_time_is_up_the_cycle_ends() -> None:

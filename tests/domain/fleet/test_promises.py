@@ -105,6 +105,16 @@ def test_growth_is_told_shrinking_is_not() -> None:
     assert told == [3000]
 
 
+def test_growth_that_nobody_is_told_changes_the_room_all_the_same() -> None:
+    """While no workload waits the growth of a cluster is not worked out, and its room is up to date."""
+    members = Members()
+    members.put(reported(4))
+    members.refresh(None)
+    members.put(reported(8))
+    members.refresh(None)
+    assert cpu_left(members) == 8
+
+
 steps = st.lists(
     st.tuples(
         st.sampled_from(["promise", "release", "report"]), st.integers(0, 3), st.integers(0, 4)
@@ -306,3 +316,77 @@ def test_room_with_clusters_that_come_and_go() -> None:
     room = members.room_with({"d": more}, {"c"})
     assert room.layout.names == ("d",)
     assert int(room.left[room.layout.row["cpu"], 0]) == 3000
+
+
+def on_two_nodes(**bound: tuple[int, int]) -> Cluster:
+    """Two nodes of 4 cpu."""
+    cluster = a_cluster(a_pool(nodes=2, cpu=4))
+    return replace(cluster, bound={(uid, 1): BoundPods(*b) for uid, b in bound.items()})
+
+
+def cpu_by_node(members: Members) -> list[int]:
+    members.refresh(lambda best, left: None)
+    return [int(n) // 1000 for n in members.room.free[members.room.layout.row["cpu"]]]
+
+
+def kept(*nodes: str, until: int = 10) -> Promise:
+    """Three pods of 1 cpu for which others left room on these nodes."""
+    return Promise("k", 1, "c", ((ONE_CPU, NodeAsk(), 3),), 3, 0, nodes, until)
+
+
+def test_a_kept_promise_takes_its_own_nodes() -> None:
+    """Before any other promise: those are laid out beside it."""
+    members = Members()
+    members.put(on_two_nodes())
+    members.promise(a_promise(parallelism=2))
+    members.promise(kept("node-1"))
+    assert cpu_by_node(members) == [2, 1]
+    assert members.kept_nodes() == {"c": ("node-1",)}
+    assert members.all_promised()["c"]["cpu"] == 5000
+
+
+def test_what_does_not_fit_on_its_nodes_is_promised_anywhere() -> None:
+    """A foreign pod took the room, or the node is gone."""
+    members = Members()
+    members.put(on_two_nodes())
+    members.promise(kept("gone"))
+    assert sorted(cpu_by_node(members)) == [2, 3]
+
+
+def test_room_is_kept_until_the_pods_are_bound() -> None:
+    """Wherever the member bound them: the report shows their room as used."""
+    members = Members()
+    members.promise(kept("node-1"))
+    members.put(on_two_nodes(k=(2, 0)))
+    assert cpu_by_node(members) == [4, 3]
+    members.put(on_two_nodes(k=(3, 0)))
+    assert cpu_by_node(members) == [4, 4]
+    assert members.kept_nodes() == {}
+
+
+def test_after_its_time_it_is_a_promise_like_any_other() -> None:
+    """It is counted as before, on no node in particular; reading its row again does not keep it longer."""
+    members = Members()
+    members.put(on_two_nodes())
+    members.promise(kept("node-1", until=10))
+    members.expire(9)
+    assert members.kept_nodes()
+    members.expire(10)
+    assert members.kept_nodes() == {}
+    assert cpu_left(members) == 5
+    members.promise(kept("node-1", until=10))
+    assert members.kept_nodes() == {}
+    members.release("k")
+    assert cpu_by_node(members) == [4, 4]
+
+
+def test_in_a_transaction_kept_room_is_taken_on_the_nodes_of_the_newest_report() -> None:
+    """What a commit looks at, with one of three pods bound meanwhile."""
+    members = Members()
+    members.put(on_two_nodes())
+    members.promise(kept("node-1"))
+    members.refresh(lambda best, left: None)
+    room = members.room_with({"c": on_two_nodes(k=(1, 0))})
+    cpu = room.free[room.layout.row["cpu"]]
+    assert [int(n) // 1000 for n in cpu] == [4, 2]
+    assert cpu_by_node(members) == [4, 1]

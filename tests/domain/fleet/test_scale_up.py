@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from hub.domain.fleet.clusters import Cluster, GrowingPool, with_report
 from hub.domain.fleet.free_capacity import Layout, NodeAsk, Room
 from hub.domain.fleet.promises import Members, Promise
-from hub.domain.placement.cluster_search import BELOW_REAL_ROOM
+from hub.domain.placement.picking.picker import BELOW_REAL_ROOM
 from hub.domain.placement.scoring.backlog import FULL
 from hub.domain.plan import Plan, Score
 from hub.domain.queueing.lanes import Lane

@@ -6,7 +6,7 @@ import pytest
 
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.fleet.free_capacity import NodeAsk
-from hub.domain.placement.cluster_search import BELOW_REAL_ROOM, in_new_nodes
+from hub.domain.placement.picking.picker import BELOW_REAL_ROOM, in_new_nodes
 from hub.domain.plan import Placement, Plan, Score
 from hub.domain.selectors import PropertyExpression
 from hub.domain.workloads.demand import Constraints, Demand

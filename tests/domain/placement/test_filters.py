@@ -230,7 +230,9 @@ def test_the_first_filter_that_says_no_is_told_and_clusters_by_name() -> None:
     plain: dict[str, Any] = {"cordoned": True, "joined": False}
     clusters = [a_cluster(name=name, **plain) for name in ("b", "a")]
     clusters.append(replace(a_cluster(name="ok"), cordoned=False))
-    sieved = sieve(FILTERS, Constraints(kind="x/y"), {c.name: c for c in clusters}, NOW)
+    sieved = sieve(
+        FILTERS, Constraints(kind="x/y", is_job=False), {c.name: c for c in clusters}, NOW
+    )
     told = [(v.cluster, v.rejection.reason) for v in sieved.rejected]
     assert told == [("a", "ClusterNotJoined"), ("b", "ClusterNotJoined")]
     assert sieved.passed == {"ok"}
@@ -241,3 +243,33 @@ def test_a_cluster_that_is_avoided_is_refused_with_the_reason() -> None:
     avoided = Constraints(avoided=(a_cluster().name,))
     assert (reason(a_cluster(), avoided) or ("",))[0] == "MemberQueueStopped"
     assert reason(a_cluster(), Constraints(avoided=("another",))) is None
+
+
+OPERATED = Constraints(kind="JobSet.jobset.x-k8s.io", is_job=True)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "expected"),
+    [
+        (a_cluster(protocol=7, kinds=frozenset({OPERATED.kind})), None),
+        (a_cluster(protocol=7, kinds=frozenset()), "KindNotServed"),
+        (a_cluster(protocol=7, kinds=None), "KindNotServed"),
+        (a_cluster(protocol=6, kinds=frozenset({OPERATED.kind})), "AgentTooOld"),
+    ],
+    ids=["served", "not served", "not told", "older agent"],
+)
+def test_a_job_of_another_kind_needs_a_member_that_runs_it(
+    cluster: Cluster, expected: str | None
+) -> None:
+    """The member has told that it serves the kind, and its agent knows how to run one."""
+    found = reason(cluster, OPERATED)
+    assert (found and found[0]) == expected
+
+
+def test_an_object_goes_where_the_kinds_are_not_known_yet() -> None:
+    """An object that no queue placed is refused only by a member that told its kinds without this one."""
+    wanted = Constraints(kind="ConfigMap", is_job=False)
+    assert reason(a_cluster(kinds=None), wanted) is None
+    found = reason(a_cluster(kinds=frozenset({"Secret"})), wanted)
+    assert found is not None
+    assert found[0] == "KindNotServed"

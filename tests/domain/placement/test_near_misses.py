@@ -69,7 +69,7 @@ def told(found: Refusal) -> dict[str, tuple[str, str]]:
         (a_cluster(a_pool(cpu=9), pools_revision=2), SSD,
          ("NoNodesMatch", "it has no nodes with disk=ssd")),
         (a_cluster(a_pool(cpu=9), pools_revision=1), SSD,
-         ("AwaitingReport", "its agent has not yet reported nodes by the labels asked for")),
+         ("AwaitingReport", "its agent has not yet reported nodes by the requested labels")),
     ],
     ids=lambda each: each[0] if isinstance(each, tuple) else "",
 )  # fmt: skip
@@ -128,7 +128,7 @@ def test_the_first_pod_set_that_does_not_fit_is_told() -> None:
         (a_cluster(a_pool(cpu=2)), {"requests": {"cpu": 3, "memory": 1}}, "no member has memory"),
         (a_cluster(a_pool(cpu=2), pools_revision=2), SSD, "no member has nodes with disk=ssd"),
         (a_cluster(a_pool(cpu=2), pools_revision=1), SSD,
-         "not all members have reported their nodes by the labels asked for yet"),
+         "not all members have reported their nodes by the requested labels yet"),
         (a_cluster(a_pool(cpu=2)), {},
          "no node of any member is large enough for one pod of main (cpu 3)"),
         (a_cluster(a_pool(cpu=3, used={"cpu": 1})), {}, ""),

@@ -60,6 +60,17 @@ def test_a_restriction_that_no_member_meets_is_told() -> None:
     assert told.startswith("none of 1 clusters may take it")
 
 
+def test_a_cluster_that_does_not_exist_is_named_once() -> None:
+    """Not once for each member that is another one."""
+    constraints = Constraints(clusters=("nosuch",))
+    fleet = [a_cluster(a_pool(cpu=4), name=name) for name in ("a", "b")]
+    told = why(a_pod_set(), *fleet, constraints=constraints)
+    assert told == (
+        "none of 2 clusters may take it: annotation roadstead.dev/clusters names nosuch, and the fleet has "
+        "no such cluster"
+    )
+
+
 def test_before_members_have_reported_nothing_is_concluded() -> None:
     """An empty fleet, and a label that agents were not asked about yet, are no verdict."""
     assert why(a_pod_set(requests={"cpu": 99}), a_cluster()) == ""

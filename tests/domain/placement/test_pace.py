@@ -138,7 +138,7 @@ def test_an_open_window_counts_what_decisions_take() -> None:
     assert (windows.left("m"), windows.left("full"), windows.left("n")) == (2, 0, None)
     assert [windows.take("m") for _ in range(3)] == [True, True, False]
     assert [windows.is_open(name) for name in ("m", "full", "n")] == [False, False, True]
-    assert "9 jobs that it was given are not created there yet, and it may have 4" in (
+    assert "9 jobs sent to it are not created there yet, and it may have 4" in (
         windows.why_closed("full")
     )
     assert (windows.limited, OpenWindows({"n": Starts()}).limited) == (True, False)

@@ -86,7 +86,7 @@ def test_a_member_without_consent_is_not_picked(
 
 @pytest.mark.parametrize("policy", [ALL, TWO, FIXED])
 def test_a_member_that_is_chosen_already_stays(policy: Policy) -> None:
-    """Withdrawn consent takes nothing away; whether it gets new versions is the rollout's to say."""
+    """Withdrawn consent removes nothing; the rollout decides about new versions."""
     members = [member("a", NO), member("b", BOTH)]
     chosen = {"a": Scores(), "b": Scores()}
     assert decided(policy, *members, rule=accepts(), chosen=chosen).selected == ("a", "b")
@@ -94,7 +94,7 @@ def test_a_member_that_is_chosen_already_stays(policy: Policy) -> None:
 
 @pytest.mark.parametrize("policy", [ALL, TWO])
 def test_a_changed_policy_takes_nothing_off_a_member_that_withdrew_consent(policy: Policy) -> None:
-    """It competes with what it holds, whatever its people say of new writes."""
+    """It competes with the objects that it holds, whether or not it consents to new writes."""
     members = [member("a", NO), member("b", BOTH)]
     found = decided(policy, *members, rule=accepts(holding="a"), obsolete=["a"])
     assert found.selected == ("a", "b")
@@ -112,7 +112,7 @@ def test_a_changed_policy_takes_nothing_off_a_member_that_withdrew_consent(polic
 def test_reports_that_are_due_are_awaited(
     policy: Policy, seconds: int, picked: tuple[str, ...], awaited: tuple[str, ...]
 ) -> None:
-    """At most until they are due; the answer names the members, and when to look again."""
+    """Until their deadline; the answer names the members and the time of the next check."""
     members = [member("a", {}), member("b", BOTH), member("c", BOTH)]
     found = decided(policy, *members, rule=accepts(seconds * SECOND))
     assert (found.selected, found.awaited) == (picked, awaited)

@@ -44,9 +44,9 @@ WHOLE = {"kind": "ClusterResourceOverride", "namespace": "", "name": "all"}
         (rungs.all_begun(2, [], 0, "; left"), "True", "RolloutStarted", "All 2 cluster(s)"),
         (rungs.all_begun(2, [("m1", "w")], 0, ""), "False", "RolloutNotStartedYet", "first m1: w"),
         (rungs.all_begun(2, [("m1", "w")], 1, ""), "False", "NotAccepted", "is not accepted in 1"),
-        (rungs.not_accepted("why"), "True", "NotAccepted", "it keeps what it has: why"),
+        (rungs.not_accepted("why"), "True", "NotAccepted", "it keeps its objects: why"),
         (rungs.given_by_run("4", ""), "True", "RolloutStarted", "gave it version 4"),
-        (rungs.given_by_run("", "none"), "Unknown", rungs.BY_RUNS, "anything yet: none"),
+        (rungs.given_by_run("", "none"), "Unknown", rungs.BY_RUNS, "has updated it yet: none"),
         (rungs.given_by_runs(["4", "4"], "4", "", "."), "True", "RolloutStarted", "version 4."),
         (
             rungs.given_by_runs(["4"], "5", "", ""),

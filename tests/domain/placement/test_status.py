@@ -378,6 +378,6 @@ def test_how_it_differs_is_told_as_diffs():
         **MAP.named(),
         "firstDiffedObservedTime": "2026-01-01T00:00:00Z",
         "observationTime": rfc3339(LATER),
-        "observedDiffs": [{"path": "/", "valueInHub": '"1"'}],
+        "observedDiffs": [{"path": "/", "valueInHub": "1"}],
     }
     assert target["conditions"][-1]["message"].endswith("2 of 2 differ")

@@ -47,7 +47,7 @@ def test_more_pods_are_a_wish_for_the_difference() -> None:
     more = {"count": 6, "usage": {"cpu": 12000, "pods": 6}}
     assert wished == admitted(4, reduced=True, wanted=more)
     charge = {FlavorResource("spot", "cpu"): 4000, FlavorResource("any", "pods"): 2}
-    assert resize.growth(wished) == resize.MissingPods(2, charge)
+    assert resize.growth(wished) == resize.MissingPods((2,), charge)
     assert resize.grown(wished) == admitted(6)
 
 
@@ -63,11 +63,11 @@ def test_only_resources_that_grow_are_charged() -> None:
     given["podSets"][0]["usage"] = {"cpu": 9000, "pods": 4}
     growth = resize.growth(resize.resized(given, asked(4 + 1), left=9, told=True))
     assert growth == resize.MissingPods(
-        1, {FlavorResource("spot", "cpu"): 1000, FlavorResource("any", "pods"): 1}
+        (1,), {FlavorResource("spot", "cpu"): 1000, FlavorResource("any", "pods"): 1}
     )
     given["podSets"][0]["usage"] = {"cpu": 10000, "pods": 4}
     growth = resize.growth(resize.resized(given, asked(4 + 1), left=9, told=True))
-    assert growth == resize.MissingPods(1, {FlavorResource("any", "pods"): 1})
+    assert growth == resize.MissingPods((1,), {FlavorResource("any", "pods"): 1})
 
 
 def test_a_resource_that_is_no_longer_asked_for_is_charged_no_more() -> None:
@@ -88,6 +88,6 @@ def test_another_size_is_charged_for_the_pods_that_are_left() -> None:
     told = resize.resized(done, asked(3), left=1, told=True)
     assert resize.shrunk(told) == fewer
     more = resize.resized(done, asked(5), left=1, told=True)
-    assert resize.growth(more) == resize.MissingPods(1, {})
+    assert resize.growth(more) == resize.MissingPods((1,), {})
     assert resize.grown(more)["podSets"][0]["usage"] == {"cpu": 2000, "pods": 1}
     assert resize.grown(resize.resized(done, asked(5), left=9, told=True)) == admitted(5)

@@ -112,13 +112,23 @@ def test_a_member_that_takes_nothing_new_is_taken_back_all_the_same():
         pytest.param(
             unwanted("x", ready=False, untold=True) + old("a", "b", "c"), 3, Rolling(1, 0),
             Step((), (), ("x",), ("a", "b", "c"),
-                 "x must let go of it first (maxUnavailable 1, maxSurge 0 of 3)"),
+                 "x must release it first (maxUnavailable 1, maxSurge 0 of 3)"),
             id="what-may-be-available-is-lost-once",
         ),
         pytest.param(
             unwanted("x", ready=False, leaving=True) + new("b") + coming("a"), 2, Rolling(0, 0),
-            Step((), (), (), ("a",), "x must let go of it first (maxUnavailable 0, maxSurge 0 of 2)"),
+            Step((), (), (), ("a",), "x must release it first (maxUnavailable 0, maxSurge 0 of 2)"),
             id="who-leaves-makes-room",
+        ),
+        pytest.param(
+            new("a", ready=False, failed=True) + coming("b", "c"), 2, Rolling(1, 0), Step(("b", "c")),
+            id="what-failed-takes-no-place",
+        ),
+        pytest.param(
+            new("a", ready=False) + coming("b", "c"), 2, Rolling(1, 0),
+            Step(("b",), (), (), ("c",),
+                 "a, b must become available first (maxUnavailable 1, maxSurge 0 of 2)"),
+            id="what-may-become-available-takes-one",
         ),
         pytest.param(new("a", "b"), 2, Rolling(), Step(), id="done"),
     ],

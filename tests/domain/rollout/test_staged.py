@@ -127,6 +127,27 @@ def test_approval_comes_before_a_stage():
     assert step(found.run, approved={("a", "before")}).give == ("x",)
 
 
+@pytest.mark.parametrize(
+    ("approved", "begun", "asked"),
+    [
+        (set(), False, {("canary", "before")}),
+        ({("canary", "after")}, False, {("canary", "before")}),
+        ({("rest", "before")}, False, {("canary", "before")}),
+        ({("canary", "before")}, True, {("canary", "after")}),
+    ],
+    ids=["none", "of its end", "of another stage", "of its begin"],
+)
+def test_an_approval_is_of_one_end_of_one_stage(approved, begun, asked):
+    """An approval before a stage does not approve its end, nor another stage."""
+    run = run_of((tier("canary", before=(None,), after=(None,)), "a"), (tier("rest"), "b"))
+    told = step(run, approved=approved)
+    assert bool(under_way(told.run)) is begun
+    told = step(told.run, "a", approved=approved)
+    assert set(told.requests) == asked
+    assert told.progress is Progress.WAITING
+    assert under_way(told.run) == []
+
+
 def test_a_wait_begins_when_all_clusters_are_done_and_both_tasks_count():
     """The wait and the approval go on beside each other; the next stage needs both."""
     run = run_of((tier("a", after=(minutes(10), None)), "x"), (tier("b"), "y"))
@@ -165,6 +186,16 @@ def test_stopped_it_sees_through_who_is_under_way():
     assert step(found.run, "x").give == ("y",)
 
 
+def test_stopped_it_sees_through_what_it_takes_back():
+    """It has stopped once nothing of what it began to take back is left."""
+    run = step(run_of((tier("a"), "x"), leftovers="p")).run
+    run = step(run, "x", sights={"p": ClusterSight()}).run
+    found = step(run, "x", sights={"p": ClusterSight()}, stopped=True)
+    assert (found.progress, found.why) == (Progress.STOPPING, "stopping once p are done")
+    found = step(found.run, "x", sights={"p": ClusterSight(gone=True)}, stopped=True)
+    assert found.progress is Progress.STOPPED
+
+
 def test_late_is_stuck():
     """By the deadline; it is looked at again then, and goes on when the cluster is ready after all."""
     found = step(run_of((tier("a"), "xy")))
@@ -185,7 +216,7 @@ def test_so_many_failed_clusters_stop_the_run():
     assert found.progress is Progress.STOPPING  # y is under way
     found = step(found.run, "y", sights={"x": refused["x"]}, limits=limits)
     assert (found.progress, found.give) == (Progress.STOPPED, ())
-    assert found.why.startswith("stopped by itself: x failed (first x: conflict), and 1 failed")
+    assert found.why.startswith("the hub stopped it: x failed (first x: conflict), and 1 failed")
     mended = step(found.run, "x", "y", limits=limits)
     assert mended.progress is Progress.STOPPED  # until somebody says so
     found = step(resumed(found.run), "y", sights={"x": refused["x"]}, limits=limits)

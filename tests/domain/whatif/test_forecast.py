@@ -18,7 +18,7 @@ from tests.domain.build import NOW, a_cluster, a_demand, a_lane, a_pod_set, a_po
 from tests.domain.whatif.pictures import LOWER, PRESENT, SECOND, a_holder, a_picture
 
 TWO = a_demand(a_pod_set(requests={"cpu": 2}))
-NOTHING = "nothing more is known to end that would let it in"
+NOTHING = "no other known end would free enough for it"
 
 
 def after(seconds: int) -> int:

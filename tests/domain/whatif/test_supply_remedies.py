@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from hub.domain.admission.flavors import FlavorCatalog
 from hub.domain.fleet.clusters import Cluster
 from hub.domain.quota.declared import ClusterQueue, FlavorResource, Quota
 from hub.domain.whatif.remedies import remedies
 from hub.domain.whatif.remedy import Remedy
 from hub.domain.workloads.demand import FOR_GOOD, Constraints
 from shared.selectors import LabelSelector
-from tests.domain.build import PLENTY, a_cluster, a_demand, a_pod_set, a_pool, a_queue
+from tests.domain.build import PLENTY, a_cluster, a_demand, a_flavor, a_pod_set, a_pool, a_queue
 from tests.domain.whatif.pictures import CPU, a_holder, a_picture, a_trial, found
 
 THREE = a_demand(a_pod_set(requests={"cpu": 3}))
@@ -67,11 +68,36 @@ def test_where_one_group_is_not_enough_others_are_raised_with_it(used: int) -> N
 
 
 def test_more_quota_is_told_with_what_clusters_lack() -> None:
-    """Quota alone would not do: what else is missing is said."""
+    """Quota alone would not do, nor would a node: both together are one remedy."""
     picture = a_picture([a_holder("h", 3)], clusters=[a_cluster(a_pool(cpu=2))])
-    quota = found(picture, THREE)["Quota"]
+    told = found(picture, THREE)
+    assert "Quota" not in told
+    assert (told["Nodes"].amounts, told["Nodes"].number) == (((CPU, 2000),), 1)
+    assert told["Nodes"].pod == (("cpu", 3000),)
+
+
+def test_more_quota_is_told_with_what_nodes_would_not_mend() -> None:
+    """The only cluster is cordoned: no node helps, and the remedy names what is missing beside quota."""
+    closed = replace(a_cluster(a_pool(cpu=9)), cordoned=True)
+    quota = found(a_picture([a_holder("h", 3)], clusters=[closed]), THREE)["Quota"]
     assert quota.amounts == ((CPU, 2000),)
-    assert "no node of any member is large enough" in quota.rest
+    assert "may take it" in quota.rest
+
+
+def test_nodes_that_no_cluster_has_are_a_remedy() -> None:
+    """Of a flavor whose labels no node has: a node with them, on a cluster that may take it."""
+    catalog = FlavorCatalog({"any": a_flavor("any", type="h100")}, {"type": 0})
+    fleet = [a_cluster(a_pool(cpu=9), name=name) for name in ("b", "a")]
+    nodes = found(a_picture((), clusters=fleet, catalog=catalog), THREE)["Nodes"]
+    assert (nodes.cluster, nodes.number, nodes.labels) == ("a", 1, (("type", "h100"),))
+
+
+def test_remedies_that_suffice_come_first() -> None:
+    """Others would leave something missing."""
+    picture = a_picture([a_holder("h", 3)], clusters=[a_cluster(a_pool(cpu=2))])
+    rests = [bool(each.rest) for each in found(picture, THREE).values()]
+    assert rests == sorted(rests)
+    assert len(set(rests)) == 2
 
 
 def test_a_higher_borrowing_limit() -> None:

@@ -7,8 +7,10 @@ import pytest
 from hub.domain.workloads.demand import (
     CLUSTER_SELECTOR,
     CLUSTERS,
+    JOB,
     QUOTA_ONLY,
     explanation_key,
+    kind_constraint,
     queue_profile,
     read_constraints,
     selected_keys,
@@ -87,6 +89,7 @@ def test_under_a_placement_its_tolerations_count() -> None:
         ({"cpu": "1", "memory": "1", "gpu": 1}, {"cpu": 33, "memory": 33, "nvidia.com/gpu": 33}),
         ({"cpu": "1", "gpu": 0, "ephemeral-storage": "1Gi"}, {"cpu": 100}),
         ({"ephemeral-storage": "1Gi"}, {"cpu": 100}),
+        ({"cpu": "1", "vpc.amazonaws.com/pod-eni": 1, "smarter-devices/fuse": 1}, {"cpu": 100}),
     ],
 )
 def test_kubefleets_arithmetic_sorts_by_what_is_asked(
@@ -124,3 +127,9 @@ def test_a_class_is_named_by_queue_shape_and_constraints() -> None:
     assert one != explanation_key("q", "s", ["a", ""])
     assert explanation_key("x" * 101, "s", []) == explanation_key("x" * 100, "s", [])
     assert explanation_key("x" * 99, "s", []) != explanation_key("x" * 100, "s", [])
+
+
+def test_a_job_asks_for_the_kind_of_its_object():
+    """Jobs of every version are one kind; another kind is asked for in its version."""
+    assert kind_constraint("batch/v1", "Job") == JOB
+    assert kind_constraint("a.b/v1", "Set") == "a.b/v1/Set"

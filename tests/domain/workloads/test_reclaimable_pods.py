@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hub.domain.workloads.reclaimable_pods import reclaimed, without_done_pods
+from hub.domain.workloads.reclaimable_pods import charged_for, reclaimed, without_done_pods
 from shared.errors import Rejected
 
 
@@ -113,3 +113,16 @@ def test_sizes_that_come_later_are_charged_alike() -> None:
         later = {name: {"count": 3, "usage": {"cpu": 3000}}}
         left = without_done_pods(of_a_job(4, **later), 5, 4)
         assert left[name]["usage"] == {"cpu": 1000}
+
+
+@pytest.mark.parametrize(
+    ("count", "left", "cpu", "given_back"),
+    [(1, 0, 100, None), (2, 0, 0, 2), (2, 1, 50, 1), (2, 2, 100, None), (2, 3, 100, None)],
+)
+def test_one_pod_is_charged_to_its_end_and_of_several_those_that_are_left(
+    count: int, left: int, cpu: int, given_back: int | None
+) -> None:
+    """Pods that are left beyond the admitted number charge nothing more."""
+    charged = charged_for({"name": "main", "count": count, "usage": {"f/cpu": 100}}, left)
+    assert charged["usage"] == {"f/cpu": cpu}
+    assert charged.get("reclaimed") == given_back

@@ -106,6 +106,14 @@ def test_the_reason_names_ten_members_and_counts_the_others() -> None:
     assert why.endswith("; and 3 more members")
 
 
+def test_ten_members_are_all_named() -> None:
+    """In one list, and no others are counted."""
+    why = why_not_startable(a_job(), since_restore(*(f"m{at:02}" for at in range(10))))
+
+    assert [why.count(f"; m{at:02} has") for at in range(1, 10)] == [1] * 9
+    assert why.endswith("roadstead clusters fence m09 --destroyed)")
+
+
 MEMBERS = st.sets(st.sampled_from(["m1", "m2", "m3", "m4"]))
 BORN_LATER = st.builds(
     RestartedJob, uid=st.just(UID), created_at=st.just(LATER), born_here=st.just(value=True)

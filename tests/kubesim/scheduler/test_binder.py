@@ -133,6 +133,49 @@ def test_required_node_affinity(expression, fits):
     assert (node_of(world, "p") is not None) is fits
 
 
+def a_preference(key, operator, *values, weight=100):
+    preference = {"matchExpressions": [an_expression(key, operator, *values)]}
+    return {"weight": weight, "preference": preference}
+
+
+def preferring(*terms):
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": list(terms)}}
+
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+@pytest.mark.parametrize(
+    ("terms", "node"),
+    [
+        ([a_preference(HOSTNAME, "In", "cpu-2")], "cpu-2"),
+        ([a_preference(HOSTNAME, "NotIn", "cpu-0")], "cpu-1"),
+        ([a_preference(HOSTNAME, "In", "gone")], "cpu-0"),
+        (
+            [
+                a_preference(HOSTNAME, "In", "cpu-2", weight=1),
+                a_preference(HOSTNAME, "In", "cpu-1"),
+            ],
+            "cpu-1",
+        ),
+    ],
+)
+def test_preferred_node_affinity_goes_before_free_room(terms, node):
+    """As kube-scheduler weighs it; a preference that no node meets asks for nothing."""
+    world = World([a_pool(count=3)])
+    world.create("pods", a_pod("p", affinity=preferring(*terms)))
+    assert node_of(world, "p") == node
+
+
+def test_a_preferred_node_without_room_is_passed_over():
+    """It is a preference."""
+    world = World([a_pool(count=2, cpu="4")])
+    world.create("pods", a_pod("first", requests={"cpu": "3"}))
+    affinity = preferring(a_preference(HOSTNAME, "In", "cpu-0"))
+    world.create("pods", a_pod("p", requests={"cpu": "3"}, affinity=affinity))
+    assert node_of(world, "p") == "cpu-1"
+
+
 def test_terms_are_alternatives():
     """One satisfied nodeSelectorTerm is enough; without any, no node is."""
     world = World([a_pool(count=1, labels={"tier": "gold"})])

@@ -67,11 +67,42 @@ def test_multikueue_jobs_are_left_as_they_are(hub):
 def test_who_waits_for_pods_is_told_what_to_type(hub):
     """`kubectl logs job/NAME` looks for the Job's pods, which are in a member: it ends at once."""
     job = hub.create("jobs", a_job(meta=QUEUED))
+    told_to_be(hub, job, startTime="2026-05-01T00:00:00Z")
+    assert f"type `roadstead logs {where_is(job)}`" in refused_pods(hub, job)
+
+
+def test_a_job_that_waits_is_not_said_to_run(hub):
+    """It has no pods anywhere: the answer says why it waits, in the hub's words."""
+    job = hub.create("jobs", a_job(meta=QUEUED))
+    assert "the hub has yet to place it; type `roadstead explain" in refused_pods(hub, job)
+    waits = {
+        "type": "Suspended",
+        "status": "True",
+        "reason": "WaitingForQuota",
+        "message": "4 of 4",
+    }
+    told_to_be(hub, job, conditions=[waits])
+    assert f"4 of 4; type `roadstead explain {where_is(job)}`" in refused_pods(hub, job)
+
+
+def where_is(job):
+    return f"{job['metadata']['namespace']}/{job['metadata']['name']}"
+
+
+def told_to_be(hub, job, **status):
+    """The hub writes this status."""
+    url = f"{hub.url('jobs', job['metadata']['name'])}/status"
+    kind = {"Content-Type": "application/merge-patch+json"}
+    reply = hub.http.patch(url, json={"status": status}, headers=kind)
+    assert reply.status_code == 200, reply.text
+
+
+def refused_pods(hub, job):
+    """The words for who waits for the Job's pods."""
     selector = f"batch.kubernetes.io/controller-uid={job['metadata']['uid']}"
     reply = hub.http.get(hub.url("pods", watch="1", labelSelector=selector))
-    where = f"{job['metadata']['namespace']}/{job['metadata']['name']}"
     assert reply.status_code == 400
-    assert f"type `roadstead logs {where}`" in reply.json()["message"]
+    return reply.json()["message"]
 
 
 def test_jobs_of_a_controller_are_not(hub):
@@ -101,7 +132,7 @@ def test_the_creator_does_not_own_the_mark(hub):
 @pytest.mark.kubectl
 def test_logs_of_a_job_that_runs_elsewhere_fail_at_once(hub):
     """kubectl would wait for a pod that never comes; it is told where to look."""
-    hub.create("jobs", a_job())
+    told_to_be(hub, hub.create("jobs", a_job()), startTime="2026-05-01T00:00:00Z")
     began = time.monotonic()
     done = hub.run_kubectl("logs", "job/work")
     assert done.returncode != 0

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.services.access import credentials, people
+from hub.services.access import credentials, people, sessions
 from hub.services.access.credentials import (
     ADMINISTRATOR,
     AGENT,
@@ -167,6 +167,10 @@ async def test_another_holders_token_is_not_taken(tmp_path):
     async with opened(tmp_path) as db:
         viewer = await db.write(call(credentials.issue_bearer, VIEWER, "ben"))
         assert await db.write(call(identity.take_admin_token, viewer)) is False
+        await db.write(identity.issue_admin_token)
+        assert await db.write(call(identity.take_admin_token, viewer)) is False, (
+            "there is an admin"
+        )
         swapped = f"{viewer.partition('.')[0]}.{'b' * 43}"
         assert await db.write(call(identity.take_admin_token, swapped)) is False
 
@@ -310,3 +314,16 @@ async def test_a_users_name_is_nobody_elses(tmp_path):
         await db.write(
             call(people.issue, USER, "kept", "root")
         )  # of before: it is rotated as it is
+
+
+@pytest.mark.parametrize("groups", [("b",), ()], ids=["others", "none"])
+async def test_the_groups_of_a_person_are_those_of_the_last_sign_in(tmp_path, groups):
+    """A sign-in without groups removes the bindings of all former groups, in every open session."""
+    clock = ManualClock(START)
+    async with opened(tmp_path, clock) as db:
+        known = Authenticator(db, clock, cache_s=0)
+        first = await db.write(call(sessions.begin_session, "oidc:ana", ("a", "b"), MINUTE, "id"))
+        await db.write(call(sessions.begin_session, "oidc:ana", groups, MINUTE, "id"))
+        who = await known.authenticate(first, SESSION)
+        assert who is not None
+        assert who.groups == frozenset(groups)

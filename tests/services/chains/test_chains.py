@@ -6,11 +6,12 @@ from hub.controllers.chains import Chains
 from hub.domain.access import Area, Scope
 from hub.domain.workloads.states import Transition
 from hub.services.chains import bind, settle
+from hub.services.context.hub import HubWithin
 from hub.services.jobs import cancel, hold, retention
 from hub.services.questions import jobs
 from hub.services.works import restored
-from hub.store import dependencies, workloads
-from hub.store.records.workloads import move_of
+from hub.store import dependencies, events, workloads
+from hub.store.records.workloads import WorkloadChange, move_of
 from tests.services.chains.chained import chained
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +33,7 @@ async def test_a_job_waits_and_goes_when_what_it_waits_for_succeeds(tmp_path):
         told = await it.hub.hub.read(jobs.job_events, made["train"], 9)
         assert [(each["reason"], each["message"]) for each in told["items"][-2:]] == [
             ("WaitsForJobs", "waits for prepare to succeed"),
-            ("Released", "what it waited for has ended: prepare succeeded"),
+            ("Released", "its dependencies have ended: prepare succeeded"),
         ]
 
 
@@ -236,3 +237,42 @@ async def test_both_ends_of_a_chain_are_shown(tmp_path):
         assert (other["name"], other["jobReason"]) == ("train", "WaitsForJobs")
         told = await it.hub.explain(made["train"])
         assert "waits for prepare to succeed: prepare is Pending since" in told["message"]
+
+
+async def test_of_a_neighbour_that_may_not_be_seen_its_name_is_all_there_is(tmp_path):
+    """The view hides its cluster, state and times."""
+    async with chained(tmp_path) as it:
+        made = await it.submit(theirs="", mine="theirs")
+        there: WorkloadChange = {"uid": made["theirs"], "queue": "other", "cluster": "north"}
+        await it.hub.hub.write(lambda tx: workloads.change(tx, [there]))
+        mine = Scope(sees=(Area(queues=frozenset({"q"})),))
+        (seen,) = (await it.hub.hub.read(jobs.get_job, made["mine"]))["after"]
+        assert (seen["uid"], seen["jobCluster"]) == (made["theirs"], "north")
+        (told,) = (await HubWithin(it.hub.hub, mine).read(jobs.get_job, made["mine"]))["after"]
+        assert told == {
+            "name": "theirs", "condition": "ok", "state": "Waiting", "ended": seen["ended"],
+            "uid": "", "jobState": "", "jobReason": "", "jobCluster": "", "since": None,
+        }  # fmt: skip
+
+
+async def test_that_a_job_never_goes_is_said_once(tmp_path):
+    """The message changes with each job that fails; only the first failure adds an Event."""
+    async with chained(tmp_path) as it:
+        made = await it.submit(a="", b="", c="", last="a, b, c")
+        for name in ("a", "b"):
+            await it.ends(Transition.FAIL, made[name])
+        rows = await it.hub.hub.read(lambda tx: events.list_events(tx, uid=made["last"]))
+        assert [row.reason for row in rows].count("DependencyNeverSatisfied") == 1
+        assert (await it.hub.job(made["last"])).reason == "DependencyNeverSatisfied"
+
+
+async def test_names_that_came_are_bound_a_bounded_number_at_a_time(tmp_path, monkeypatch):
+    """The result says that more names wait."""
+    monkeypatch.setattr(settle, "MOST", 1)
+    async with chained(tmp_path) as it:
+        for name in ("x", "y"):
+            await it.apply(f"after-{name}", name)
+        for name in ("x", "y"):
+            await it.apply(name)
+        told = [await it.hub.hub.write(settle.bind_names, 1, None) for _ in range(3)]
+        assert told == [(1, True), (1, True), (0, False)]

@@ -14,7 +14,7 @@ from shared.errors import Rejected
 from tests.store.build import START, call, opened
 
 pytestmark = pytest.mark.anyio
-MEANING = "what is absent on the hub cluster counts as deleted"
+MEANING = "objects absent on the hub cluster count as deleted"
 
 
 def shown(**given: Any) -> dict[str, Any]:
@@ -57,7 +57,13 @@ async def test_the_bridge_is_shown_as_it_last_said(tmp_path, status, reason, exp
         ("True", "Running", "Running", "BridgeNotStopped", "it is running"),
         ("False", "TooManyDeletions", "HubClusterChanged", "BridgeNotStopped", "TooManyDeletions"),
         ("", "", "TooManyDeletions", "BridgeNotStopped", "there is none"),
-        ("False", "HubClusterSilent", "HubClusterSilent", "BridgeWaits", "ends by itself"),
+        (
+            "False",
+            "HubClusterSilent",
+            "HubClusterSilent",
+            "BridgeWaits",
+            "ends when its cause is gone",
+        ),
     ],
 )
 async def test_only_the_stop_that_stands_can_be_lifted(

@@ -1,5 +1,6 @@
 """A hub whose store went back to an older copy finds out from its agents, and dispatches nothing."""
 
+import datetime as dt
 import shutil
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from hub.services.context import identity, timeline
+from hub.services.context.incarnations import began_ms, new_incarnation
 from hub.services.questions.clusters import get_cluster, list_clusters
 from hub.services.questions.overview import overview, restored
 from hub.services.works.restored import accept
@@ -266,3 +268,13 @@ async def test_a_member_shows_what_it_holds_from_before(tmp_path: Path):
         assert [each["message"] for each in view["leftoverJobs"]] == [words]
         listed = await hub.hub.read(list_clusters, hub.hub.settings)
         assert [each["leftovers"] for each in listed["items"]] == [1]
+
+
+async def test_an_accepted_store_begins_later_than_the_mark_that_stopped_it(tmp_path: Path):
+    """Though this machine's clock is behind: members tell by the incarnation whose orders are newer."""
+    async with running_hub(tmp_path) as hub:
+        later = new_incarnation(hub.clock.now() + dt.timedelta(days=1))
+        mark = timeline.StoreTimeline(later, b"key", [("run", 0)]).mark(5)
+        assert await hub.write(timeline.stop, "north", mark, hub.sync.incarnation, b"key")
+        accepted = await hub.write(accept, "ada")
+        assert began_ms(accepted) > began_ms(later)

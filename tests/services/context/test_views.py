@@ -196,16 +196,21 @@ def test_a_refusal_is_shown_with_its_figures():
             {
                 "flavor": "f", "resource": "cpu", "asked": "3", "used": "2", "limit": "4",
                 "missing": "1", "cohort": "",
+                "message": "cpu of flavor f: 3 asked, 2 of 4 used, 1 more needed",
             },
             {
                 "flavor": "g", "resource": "memory", "asked": "4Gi", "used": "1Gi",
-                "limit": "2Gi", "missing": "3Gi", "cohort": "all",
+                "limit": "2Gi", "missing": "2Gi", "cohort": "all",
+                "message": (
+                    "memory of flavor g: 4Gi asked, at most 2Gi in cohort all, 2Gi more needed"
+                ),
             },
         ],
         "nearest": {
             "cluster": "c2", "podSet": "main", "missing": {"cpu": "500m"}, "pods": 1, "count": 2,
             "message": "cluster c2 misses 500m cpu on one node",
         },
+        "never": False,
         "retryAt": "2026-03-01T12:00:00+00:00",
     }  # fmt: skip
     plain = refusal_view(Refusal("d", "q", Reason.BEHIND_HEAD, "m"))

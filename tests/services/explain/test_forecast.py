@@ -87,7 +87,7 @@ async def test_without_known_runtimes_there_is_none(tmp_path: Path) -> None:
         found = await forecast(hub, await submit(hub, "two", "4"))
         assert found["at"] is None
         assert found["message"] == (
-            "no forecast: nothing more is known to end that would let it in "
+            "no forecast: no other known end would free enough for it "
             "(of 1 admitted the end of 0 is known)"
         )
 

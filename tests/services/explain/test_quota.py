@@ -8,7 +8,7 @@ from hub.domain.access import Area, Scope
 from hub.services.context.hub import HubWithin
 from hub.services.explain import study
 from tests.services.build import RECLAIM, WITHIN, in_cohort, start, submit, urgent
-from tests.services.hubs import a_pool, running
+from tests.services.hubs import a_job, a_pool, running
 
 pytestmark = pytest.mark.anyio
 
@@ -209,3 +209,79 @@ async def test_rows_of_one_queue_have_the_figures_of_now(tmp_path: Path) -> None
         await hub.settle()
         said = [(await hub.job(uid)).message for uid in (first, second)]
         assert ["12 of 14 used" in each for each in said] == [True, True]
+
+
+async def test_a_job_short_of_quota_that_no_member_could_hold_says_both(tmp_path: Path) -> None:
+    """Quota alone would not start it: that the cluster that it names does not exist comes first."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="64"))
+        await hub.apply(*in_cohort("a", "10", cohort=""))
+        await submit(hub, "a", "8", "one")
+        named = a_job("two", queue="a", requests={"cpu": "8"})
+        named["metadata"]["annotations"] = {"roadstead.dev/clusters": "nosuch"}
+        (waits,) = await hub.apply(named)
+        await hub.settle()
+        told = await study.explain(hub.hub, waits, lambda: hub.scheduler.index)
+        assert told["reason"] == (await hub.job(waits)).reason == "NoClusterMatches"
+        first, _, more = told["message"].partition("; in addition, ")
+        assert first.startswith("no member could ever hold it: none of 1 clusters may take it")
+        assert first.endswith("names nosuch, and the fleet has no such cluster")
+        assert "insufficient unused quota: cpu of flavor any: 8 asked, 8 of 10 used" in more
+        assert told["waiting"]["quota"][0]["missing"] == "6"
+
+
+async def test_more_than_there_can_be_is_told_in_one_way(tmp_path: Path) -> None:
+    """Sentence and fields agree on what is needed, whatever others use now."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=1, cpu="64"))
+        await hub.apply(*in_cohort("a", "4", cohort=""))
+        await submit(hub, "a", "3", "one")
+        await hub.settle()
+        (waits,) = await submit(hub, "a", "9", "big")
+        await hub.settle()
+        told = await study.explain(hub.hub, waits, lambda: hub.scheduler.index)
+        assert told["reason"] == "ExceedsMaxQuota"
+        (short,) = told["waiting"]["quota"]
+        assert short["message"] == "cpu of flavor any: 9 asked, at most 4, 5 more needed"
+        assert short["message"] in told["message"]
+        assert short["missing"] == "5"
+
+
+async def test_a_job_too_large_for_any_node_says_so_before_its_quota(tmp_path: Path) -> None:
+    """Its reason names the decisive cause, in its row too; the remedy has the node and the quota."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=2, cpu="8"))
+        await hub.apply(*in_cohort("a", "12", cohort=""))
+        await submit(hub, "a", "4", "one")
+        await hub.settle()
+        (waits,) = await submit(hub, "a", "10", "wide")
+        await hub.settle()
+        row = await hub.job(waits)
+        assert row.reason == "NoClusterFits"
+        assert row.message.startswith(
+            "no member could ever hold it: no node of any member is large enough for one pod of "
+            "main (cpu 10); nearest miss: cluster c misses 2 cpu on one node; in addition, "
+        )
+        told = await study.explain(hub.hub, waits, lambda: hub.scheduler.index)
+        assert (told["reason"], told["message"]) == (row.reason, row.message)
+        assert told["remedies"][0]["message"] == (
+            "fits with a node with 10 cpu free on cluster c and 2 cpu of flavor any more as "
+            "nominalQuota of ClusterQueue a"
+        )
+
+
+async def test_the_remedy_of_a_job_too_large_for_any_node_works(tmp_path: Path) -> None:
+    """A cluster with such a node wakes it: then quota is what it lacks, and with that it is placed."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=2, cpu="8"))
+        await hub.apply(*in_cohort("a", "12", cohort=""))
+        await submit(hub, "a", "4", "one")
+        await hub.settle()
+        (waits,) = await submit(hub, "a", "10", "wide")
+        await hub.settle()
+        await hub.cluster("large", a_pool(nodes=1, cpu="10"))
+        await hub.settle()
+        assert (await hub.job(waits)).reason == "WaitingForQuota"
+        await hub.apply(*in_cohort("a", "14", cohort=""))
+        await hub.settle()
+        assert (await hub.job(waits)).cluster == "large"

@@ -5,10 +5,14 @@ from pathlib import Path
 import pytest
 
 from hub.domain.cycle.profile import Profile
+from hub.domain.workloads.origin import Origin
 from hub.services.context.settings import Queueing, Settings
 from hub.services.index.catalog import drained
+from hub.services.objects.apply import apply_documents
+from hub.services.reading.draft import draft
 from hub.services.scheduling import preempt
 from hub.services.scheduling.grounds import Grounds
+from shared.kinds.registry import parse
 from tests.services.build import WITHIN, in_cohort, start, states, submit, told, urgent
 from tests.services.hubs import Running, a_job, a_pool, a_queue, running
 
@@ -160,16 +164,15 @@ async def test_it_says_which_nodes_would_do(tmp_path: Path) -> None:
 
 
 async def test_what_else_is_missing_is_said(tmp_path: Path) -> None:
-    """More quota alone does not help where no cluster would hold it then: both are said."""
+    """More quota alone does not help where no cluster would hold it then: the remedy has quota and nodes."""
     async with running(tmp_path) as hub:
         await hub.cluster("b", a_pool(nodes=1, cpu="4"))
         await hub.apply(*in_cohort("a", "4", cohort=""))
         (waits,) = await hub.apply(a_job("wide", queue="a", requests={"cpu": "8"}))
         await hub.settle()
-        assert (await remedies(hub, waits))["Quota"] == (
-            "its quota suffices with 4 cpu of flavor any more as nominalQuota of ClusterQueue a; "
-            "missing even then: no node of any member is large enough for one pod of main (cpu 8); "
-            "cluster b misses 4 cpu on one node"
+        assert (await remedies(hub, waits))["Nodes"] == (
+            "fits with a node with 8 cpu free on cluster b and 4 cpu of flavor any more as "
+            "nominalQuota of ClusterQueue a"
         )
 
 
@@ -306,6 +309,33 @@ async def test_one_that_a_drain_gave_back_tells_at_once_how_its_queue_goes_on(
         assert (found["state"], found["reason"]) == ("Pending", "QueueStopped")
         assert found["message"] == "ClusterQueue gold is stopped (HoldAndDrain)"
         assert found["remedies"][0]["message"].endswith("roadstead queues resume gold")
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed"),
+    [
+        ("ClusterQueue", "kubectl patch clusterqueue gold"),
+        ("LocalQueue", "kubectl patch localqueue gold -n team-a"),
+    ],
+)
+async def test_a_queue_of_the_hub_cluster_is_resumed_there(
+    tmp_path: Path, kind: str, typed: str
+) -> None:
+    """The command is the one that works: of a queue that came from the hub cluster, kubectl's."""
+    async with running(tmp_path) as hub:
+        flavor, queue, door = in_cohort("gold", "4", cohort="")
+        (queue if kind == "ClusterQueue" else door)["spec"]["stopPolicy"] = "Hold"
+        drafts = [
+            draft(parse(each), hub.clock.now(), origin=Origin.HUB_CLUSTER, uid=each["kind"])
+            for each in (queue, door)
+        ]
+        await hub.apply(flavor)
+        await hub.hub.write(apply_documents, drafts, hub.hub.settings.intake)
+        (uid,) = await hub.apply(a_job("one", queue="gold"))
+        await hub.settle()
+        (way,) = (await told(hub, uid))["remedies"]
+        change = """ --type merge -p '{"spec": {"stopPolicy": "None"}}'"""
+        assert way["message"].endswith(f": {typed}{change}")
 
 
 async def test_one_that_the_scheduler_has_yet_to_read_lacks_no_queue(tmp_path: Path) -> None:

@@ -46,4 +46,4 @@ async def test_a_placed_job_keeps_its_own_words(tmp_path: Path) -> None:
         await hub.settle()
         await stop(hub)
         told = await hub.explain(uid)
-        assert told["message"].startswith("placed; its agent has not been told yet; HubRolledBack")
+        assert told["message"].startswith("placed; not offered to its agent yet; HubRolledBack")

@@ -39,8 +39,10 @@ async def test_room_that_grew_and_does_not_suffice_is_told(tmp_path: Path) -> No
 async def test_one_that_lacks_quota_by_now_says_so(tmp_path: Path) -> None:
     """It waited for a cluster; meanwhile others took the quota of its queue."""
     async with running(tmp_path) as hub:
-        await hub.apply(*in_cohort("a", "9", cohort=""))
-        await hub.cluster("c", a_pool(nodes=4, cpu="1"))
+        await hub.apply(*in_cohort("a", "9", cohort=""), *in_cohort("b", "1", cohort=""))
+        await hub.cluster("c", a_pool(nodes=9, cpu="1"))
+        await submit(hub, "b", "1", "other")
+        await hub.settle()
         uid = await nine_pods(hub)
         assert (await hub.job(uid)).reason == "NoClusterFits"
         await submit(hub, "a", "1", "one")

@@ -106,7 +106,7 @@ async def test_every_field_of_a_story(tmp_path):
     [
         ({"state": State.PENDING}, "has not been considered yet"),
         ({"state": State.HELD}, "held by its user or its queue"),
-        ({"state": State.PLACED}, "placed; its agent has not been told yet"),
+        ({"state": State.PLACED}, "placed; not offered to its agent yet"),
         ({"state": State.PLACED, "kind": "Workload"}, "admitted; its executor runs it"),
         ({"state": State.RUNNING, "kind": "Workload"}, "runs"),
         ({"state": State.RUNNING, "message": "own"}, "own"),
@@ -114,7 +114,7 @@ async def test_every_field_of_a_story(tmp_path):
         *(
             (
                 {"state": State.WITHDRAWING, "withdraw_to": to},
-                f"is being taken back from its cluster; it {becomes} once nothing of it is left there",
+                f"is being withdrawn from its cluster; it {becomes} once nothing of it is left there",
             )
             for to, becomes in (
                 (WithdrawTo.PENDING, "waits again"),
@@ -133,17 +133,17 @@ async def test_a_state_is_put_into_words(tmp_path, columns, words):
         assert (await told(db, **columns))["message"] == words
 
 
-SINCE = "; c1 has not been heard since 2026-03-01T12:00:00Z: "
+SINCE = "; c1 has been silent since 2026-03-01T12:00:00Z: "
 NOBODY = (
-    "nobody can confirm that nothing of it is left there, so it stays Withdrawing until the cluster "
-    "answers or is written off (roadstead clusters fence)"
+    "no agent can confirm that nothing of it is left there, so it stays Withdrawing until the cluster "
+    "answers or is fenced (roadstead clusters fence)"
 )
 
 
 @pytest.mark.parametrize(
     ("state", "heard", "added"),
     [
-        (State.RUNNING, 46, f"{SINCE}this is what was known then"),
+        (State.RUNNING, 46, f"{SINCE}this is its last known state"),
         (State.RUNNING, 44, ""),
         (State.UNKNOWN, 46, ""),
         (State.SUCCEEDED, 46, ""),
@@ -319,7 +319,11 @@ JOB = "team-a/x (1 cpu, queue r, quota reserved)"
             {"number": 1, "cluster": "c", "pod": (("cpu", 500),), "labels": (("a", "b"),)},
             "fits with a node with 500m cpu free and labels a=b on cluster c",
         ),
-        (RemedyKind.UNCORDON, {"cluster": "c"}, "fits once cluster c is uncordoned"),
+        (
+            RemedyKind.UNCORDON,
+            {"cluster": "c"},
+            "fits once cluster c is uncordoned: roadstead clusters uncordon c",
+        ),
         (
             RemedyKind.CONSTRAINTS,
             {},

@@ -78,9 +78,9 @@ def test_who_is_held_back_counts_once_in_its_local_queue():
 
 
 def test_room_is_kept_for_five_minutes_after_the_last_victim():
-    """To the last moment, and counted from when a victim was last there."""
+    """To the last moment, and counted from the moment that is stored."""
     claims = Claims(Charges(Routes(), {}, lambda _: None))
-    told = {"cluster": "c1", "at": START.isoformat(), "admission": {}, "victims": []}
+    told = {"cluster": "c1", "gone_at": START.isoformat(), "admission": {}, "victims": []}
     claims.read(a_row(nomination=orjson.dumps(told)))
     assert list(claims.standing(START + KEPT_AFTER)) == ["u"]
     assert list(claims.standing(START + KEPT_AFTER + TICK)) == []
@@ -274,5 +274,28 @@ def test_the_five_minutes_begin_when_the_last_victim_has_gone():
     late = START + 3 * KEPT_AFTER
     assert [v.uid for v in claims.standing(late)["u"].leaving] == ["v"]
     charges.discharge("v")
-    assert list(claims.standing(late + KEPT_AFTER)) == ["u"]
-    assert list(claims.standing(late + KEPT_AFTER + TICK)) == []
+    gone_at = late + TICK
+    assert list(claims.standing(gone_at)) == ["u"]
+    assert claims.untold() == {"u": gone_at}
+    assert list(claims.standing(gone_at + KEPT_AFTER)) == ["u"]
+    assert list(claims.standing(gone_at + KEPT_AFTER + TICK)) == []
+
+
+def test_an_ended_claim_does_not_come_back_with_its_row():
+    """The row still has it until the leader has written the end; a claim that is decided later counts."""
+    claims = Claims(_charged([]))
+    moments = {"at": START.isoformat(), "gone_at": START.isoformat()}
+    told = {"cluster": "c1", **moments, "admission": {}, "victims": ["v"]}
+    row = a_row(nomination=orjson.dumps(told))
+    claims.read(row)
+    assert list(claims.standing(START + KEPT_AFTER + TICK)) == []
+    assert claims.ended() == {"u": START.isoformat()}
+    claims.read(row)
+    assert list(claims.present()) == []
+    assert claims.preempted() == {"u": frozenset({"v"})}
+    claims.read(a_row(nomination=orjson.dumps({"preempted": ["v"]})))
+    assert (list(claims.present()), claims.ended()) == ([], {})
+    assert claims.preempted() == {"u": frozenset({"v"})}
+    later = {**told, "at": (START + KEPT_AFTER).isoformat()}
+    claims.read(a_row(nomination=orjson.dumps(later)))
+    assert list(claims.present()) == ["u"]

@@ -15,6 +15,7 @@ from hub.services.works.restored import begin_recovery
 from hub.store import workloads, works
 from hub.store.tables import settings
 from shared.errors import Rejected
+from shared.kinds.registry import parse_job
 from tests.services.members.after_restore import accounts
 from tests.services.members.hubs import JOB, Running, a_stray, ran, running_hub
 from tests.store.build import a_wanted_work
@@ -156,15 +157,42 @@ async def test_what_the_hub_has_forgotten_is_adopted_as_it_was_written(tmp_path:
         uid, (agent,) = await left_in(hub, "north", uid="unknown")
         told = {"epoch": 3, "object_uid": "m-north", "manifest": JOB}
         await agent.sync(a_stray(hub, uid, OLD, **told))
-        await hub.write(adopt.adopt_job, uid, "", "ann")
+        await hub.write(adopt.adopt_job, uid, "", "ann", adopt.INTAKE, "sue")
         row, work = await hub.job(uid), await hub.work(uid)
         assert (row.state, row.epoch, row.cluster) == ("Offered", 3, "north")
         assert (work.seen, work.options.doubtful) == (True, True)
+        assert row.owner == "sue", "who adopts it says whose it is: she may end it again"
         assert (row.namespace, row.name) == (JOB["metadata"]["namespace"], JOB["metadata"]["name"])
         names = await hub.hub.read(
             lambda tx: tx.conn.execute(select(settings.c.name)).scalars().all()
         )
         assert not [name for name in names if name.startswith("forgotten:")]
+
+
+async def test_a_job_of_a_cron_job_is_adopted_with_the_name_of_its_cron_job(tmp_path: Path):
+    """The hub wrote the annotation; from a client it is refused."""
+    async with running_hub(tmp_path) as hub:
+        uid, (agent,) = await left_in(hub, "north", uid="unknown")
+        notes = {"roadstead.dev/cron-job": "nightly"}
+        manifest = {**JOB, "metadata": {**JOB["metadata"], "annotations": notes}}
+        told = {"epoch": 3, "object_uid": "m-north", "manifest": manifest}
+        await agent.sync(a_stray(hub, uid, OLD, **told))
+        await hub.write(adopt.adopt_job, uid, "", "ann", adopt.INTAKE, "sue")
+        row = await hub.job(uid)
+        assert (row.state, row.annotations["roadstead.dev/cron-job"]) == ("Offered", "nightly")
+        with pytest.raises(Rejected, match="cron-job"):
+            parse_job(manifest)
+
+
+async def test_a_job_that_the_hub_has_keeps_its_owner(tmp_path: Path):
+    """To name another is refused, and not ignored without a word."""
+    async with running_hub(tmp_path) as hub:
+        uid, _ = await left_in(hub, "north")
+        with pytest.raises(Rejected, match="leave the owner sue out") as caught:
+            await hub.write(adopt.adopt_job, uid, "", "ann", adopt.INTAKE, "sue")
+        assert (caught.value.code, caught.value.field) == ("InvalidState", "owner")
+        assert (await hub.job(uid)).state == "Held"
+        await hub.write(adopt.adopt_job, uid, "", "ann")
 
 
 async def test_of_several_that_hold_it_one_must_be_named(tmp_path: Path):
@@ -175,6 +203,30 @@ async def test_of_several_that_hold_it_one_must_be_named(tmp_path: Path):
             await hub.write(adopt.adopt_job, uid, "", "ann")
         done = await hub.write(adopt.adopt_job, uid, "south", "ann")
         assert done["cluster"] == "south"
+
+
+@pytest.mark.parametrize(
+    ("act", "left"),
+    [
+        (lambda tx, uid: adopt.adopt_job(tx, uid, "north", "ann"), [("south", "")]),
+        (
+            lambda tx, uid: adopt.forget_job(tx, uid, "north", "ann"),
+            [("north", "Remove"), ("south", "")],
+        ),
+        (lambda tx, _: forgotten.destroyed(tx, "north"), [("south", "")]),
+    ],
+    ids=["adopted", "forgotten", "destroyed"],
+)
+async def test_what_is_decided_of_one_member_leaves_the_others_as_they_are(
+    tmp_path: Path, act: Any, left: list[tuple[str, str]]
+):
+    """A decision about one member's Job neither unlists nor removes another member's Job."""
+    async with running_hub(tmp_path) as hub:
+        uid, _ = await left_in(hub, "north", "south")
+        await hub.write(act, uid)
+        rows = await hub.hub.read(forgotten.list_forgotten)
+        assert [(row["cluster"], row["decided"]) for row in rows] == left
+        assert await hub.hub.read(forgotten.to_remove, "south") == set()
 
 
 async def test_a_job_that_is_somewhere_can_not_be_adopted_elsewhere(tmp_path: Path):
@@ -206,7 +258,7 @@ async def test_what_is_forgotten_is_ordered_away_by_its_object(tmp_path: Path):
     async with running_hub(tmp_path) as hub:
         uid, (agent,) = await left_in(hub, "north", uid="nobody")
         await hub.write(adopt.forget_job, uid, "", "ann")
-        hub.sync._sessions.ask_again()
+        await hub.settled()
         assert (await agent.sync())["need_full"]
         reply = await agent.sync()
         assert reply["orders"] == [{"uid": uid, "object_uid": "m-north", "action": "Remove"}]

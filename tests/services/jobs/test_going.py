@@ -58,5 +58,5 @@ async def test_it_can_be_explained_until_it_is_gone(tmp_path: Path) -> None:
         told = await hub.explain(uid)
         assert (told["uid"], told["state"]) == (uid, "Withdrawing")
         assert told["message"] == (
-            "is being taken back from its cluster; it is deleted once nothing of it is left there"
+            "is being withdrawn from its cluster; it is deleted once nothing of it is left there"
         )

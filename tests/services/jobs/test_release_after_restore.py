@@ -30,6 +30,7 @@ from tests.store.listening import listen
 
 pytestmark = pytest.mark.anyio
 OLD = "inc-0"
+UID_AHEAD = "4b1d1c1e-0f8e-4a55-9a0e-6f1f0a3c2b11"
 
 
 async def restored(hub: Running) -> None:
@@ -271,7 +272,9 @@ async def test_releasing_a_thousand_jobs_asks_for_the_evidence_once(tmp_path: Pa
 def _made_ahead(tx: Transaction) -> str:
     """A Job of a hub cluster whose clock is ten minutes ahead."""
     made = tx.now + dt.timedelta(minutes=10)
-    given = draft(parse_job(JOB), tx.now, origin=Origin.HUB_CLUSTER, created_at=made)
+    given = draft(
+        parse_job(JOB), tx.now, origin=Origin.HUB_CLUSTER, uid=UID_AHEAD, created_at=made
+    )
     (answer,) = submit_jobs(tx, [given], Intake(), strict=False)
     assert isinstance(answer, Workload)
     return answer.uid
@@ -288,6 +291,20 @@ async def test_a_job_of_the_hub_cluster_that_a_member_reports_is_held_whatever_i
         await agent.sync(a_stray(hub, uid, OLD, epoch=1))
         assert (await hub.job(uid)).state == State.HELD
         assert "north still reports epoch 1" in await refused(hub, uid)
+
+
+async def test_a_job_of_the_hub_cluster_that_a_member_reports_already_is_held_when_it_is_taken(
+    tmp_path: Path,
+):
+    """The report came first: the job waits for a person, even if its creation time is newer."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        await restored(hub)
+        await agent.sync(a_stray(hub, UID_AHEAD, OLD, epoch=1))
+        assert await hub.write(_made_ahead) == UID_AHEAD
+        job = await hub.job(UID_AHEAD)
+        assert (job.state, job.reason) == (State.HELD, "Restored")
+        assert job.epoch > 100_000
 
 
 async def test_no_report_holds_a_job_that_is_newer_than_the_restore(tmp_path: Path):

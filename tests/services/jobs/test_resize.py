@@ -178,7 +178,7 @@ async def test_a_wish_withdrawn_is_no_wish(tmp_path):
         assert (await _charged(hub, uid), await _told(hub, uid)) == (2000, 2)
         await reported(hub, uid, active=2, ready=2, succeeded=1)
         assert (await hub.job(uid)).reason == ""
-        assert not hub.scheduler.index.grow()
+        assert not hub.scheduler.index.grow(hub.clock.now())
 
 
 async def test_a_job_that_no_agent_was_told_of_is_admitted_anew_as_a_whole(tmp_path):

@@ -50,13 +50,14 @@ async def test_each_step_of_retention_goes_by_its_own_span(tmp_path):
             )
 
         with pytest.raises(StaleTerm):
-            await db.write(call(retention.take_step, retention.trim_events, limits, term + 1))
+            await db.write(call(retention.take_steps, [retention.trim_events], limits, term + 1))
         seen = []
         for _ in range(6):
             clock.advance(60.5)
             for step in (retention.trim_events, retention.remove_jobs, retention.clear_members,
                          retention.trim_audit):  # fmt: skip
-                assert await db.write(call(retention.take_step, step, limits, term)) is False
+                taken = await db.write(call(retention.take_steps, [step], limits, term))
+                assert not taken.more
             seen.append(await db.read(counts))
         both, one = (["held", "left"], "Keep"), (["held"], "Withdraw")
         assert [told[1:] for told in seen] == [
@@ -96,7 +97,18 @@ async def test_a_step_that_did_all_it_may_is_taken_again(tmp_path, rows, more):
         done = {"state": State.SUCCEEDED, "finished_at": START, "ttl_s": 0}
         given = [a_workload(f"u{n}", **done) for n in range(rows)]
         await db.write(call(workloads.add, given))
-        step = call(retention.take_step, retention.give_names_back, limits, term)
-        assert await db.write(step) is more
+        step = call(retention.take_steps, [retention.give_names_back], limits, term)
+        assert (await db.write(step)).more is more
         found = await db.read(call(workloads.get_many, [row.uid for row in given]))
         assert sum(row.live is None for row in found.values()) == min(rows, 3)
+
+
+async def test_steps_share_a_transaction_up_to_the_first_that_removes_rows(tmp_path):
+    """Steps that find nothing share a transaction; a step that removes rows ends it."""
+    steps = [retention.trim_events, retention.give_names_back, retention.trim_audit]
+    async with opened(tmp_path) as db:
+        term = await db.write(lambda tx: leases.seize(tx, "test", dt.timedelta(days=9)))
+        assert await db.write(call(retention.take_steps, steps, Settings(), term)) == (3, False)
+        done = a_workload("u", state=State.SUCCEEDED, finished_at=START, ttl_s=0)
+        await db.write(call(workloads.add, [done]))
+        assert await db.write(call(retention.take_steps, steps, Settings(), term)) == (2, False)

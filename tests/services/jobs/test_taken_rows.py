@@ -123,6 +123,7 @@ async def test_every_column_of_a_new_bare_workload(tmp_path: Path):
         assert row == Workload(
             uid="u",
             kind="Workload",
+            api_version="kueue.x-k8s.io/v1beta2",
             namespace="team-a",
             name="w",
             origin="hub-cluster",

@@ -3,8 +3,10 @@
 import pytest
 from hypothesis import given, strategies as st
 
+from hub.services.live import shown
 from hub.services.live.shown import Hiding
 from shared.secrecy import HIDDEN
+from shared.wire.streams_v1 import ContainerTold, EventTold, LogLine, PodTold
 
 LONG = "x" * 300
 SECRET = "s3cr3t-value-of-ana"
@@ -24,6 +26,36 @@ SECRET = "s3cr3t-value-of-ana"
 def test_values_are_hidden_wherever_they_are(values, text, shown):
     """The longest at each place; those that overlap are one."""
     assert Hiding(values)(text) == shown
+
+
+SAYS = f"it says {SECRET}"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda hiding: shown.record(
+            LogLine(pod="p", container="c", line=SAYS), hiding, timestamps=True
+        ),
+        lambda hiding: shown.record(
+            LogLine(pod="p", container="c", line=SAYS[:-4], cut=True), hiding, timestamps=False
+        ),
+        lambda hiding: shown.record(
+            LogLine(pod="p", container="c", line=SAYS, note=True), hiding, timestamps=False
+        ),
+        lambda hiding: shown.pod(PodTold(name="p", message=SAYS), hiding),
+        lambda hiding: shown.pod(
+            PodTold(name="p", containers=[ContainerTold(name="c", message=SAYS)]), hiding
+        ),
+        lambda hiding: shown.event(EventTold(message=SAYS), hiding),
+    ],
+    ids=["line", "cut line", "note", "pod", "container", "event"],
+)
+def test_no_text_that_containers_or_the_kubelet_write_tells_a_value(told):
+    """Every text field is redacted, including a partial value at the end of a cut line."""
+    text = str(told(Hiding([SECRET])))
+    assert SECRET[:6] not in text
+    assert HIDDEN in text
 
 
 @pytest.mark.parametrize("kept", range(4, len(SECRET)))

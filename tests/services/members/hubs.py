@@ -41,6 +41,7 @@ from shared.kinds import parse_job
 from shared.wire.agent_v1 import Observed, SyncReply
 from shared.wire.set_digest import SetDigest
 from shared.wire.versions import (
+    KINDS_HEADER,
     NAMESPACE_IDS_HEADER,
     NAMESPACES_HEADER,
     OLDEST,
@@ -185,6 +186,8 @@ class Agent:
             headers[NAMESPACES_HEADER] = str(held)
         if (held := body.pop("namespace_ids_held", None)) is not None:
             headers[NAMESPACE_IDS_HEADER] = str(int(held))
+        if (held := body.pop("kinds_held", None)) is not None:
+            headers[KINDS_HEADER] = str(held)
         return await self.running.http.post(
             "/agent/v1/sync", content=orjson.dumps(body), headers={**headers, **self._offer()}
         )

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from hub.services.explain import avoided
+from hub.services.works import restored
 from hub.services.works.withdraw import withdraw_jobs
+from hub.store import settings
 from tests.services.members.hubs import ran, running_hub, seen
 
 pytestmark = pytest.mark.anyio
@@ -85,6 +87,28 @@ async def test_a_deleted_job_fails_and_is_not_run_again(tmp_path: Path):
         await agent.sync(seen(uid, "Missing"))
         job = await hub.job(uid)
         assert (job.state, job.reason) == ("Failed", "DeletedInMember")
+
+
+@pytest.mark.parametrize("phase", ["Missing", "Gone"])
+async def test_a_job_that_is_missing_before_a_restore_is_accepted_is_held(
+    tmp_path: Path, phase: str
+):
+    """The hub may have taken it back itself in the lost time: nobody deleted it, so it has not failed."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        uid = await hub.placed("north")
+        await agent.sync()
+        await agent.sync(ran(uid))
+        stopped = {"message": "an older copy", "incarnation": "earlier"}
+        await hub.write(settings.put, "rolled_back", stopped)
+        await agent.sync(seen(uid, phase))
+        job = await hub.job(uid)
+        assert (job.state, job.withdraw_to, job.reason) == ("Withdrawing", "Held", "Restored")
+        await hub.write(restored.accept, "ada")
+        agent.restart(f"{agent.session}-next")
+        await agent.sync(seen(uid, "Gone"))
+        job = await hub.job(uid)
+        assert (job.state, job.reason, job.held_for) == ("Held", "Restored", "Restore")
 
 
 async def test_a_name_conflict_sends_the_job_elsewhere_only_when_confirmed(tmp_path: Path):

@@ -11,7 +11,8 @@ import pytest
 from hub.services.consent import namespaces
 from hub.services.consent.placed import name_placed
 from hub.services.index import pool_keys
-from hub.services.members.sessions import Heartbeats, ObservedDigest
+from hub.services.members.liveness import Heartbeats
+from hub.services.members.sessions import ObservedDigest
 from hub.services.works import declared_rules
 from hub.store import clusters
 from shared.wire.agent_v1 import ObservedSet

@@ -375,7 +375,7 @@ async def test_jobs_of_others_are_told_with_their_number_and_one_of_them(tmp_pat
         ]
         (event,) = await db.read(events.list_events)
         assert event.message == (
-            "its agent spoke of 2 jobs of other clusters: team-a/a is one, which is on c1"
+            "its agent reported 2 jobs of other clusters: team-a/a is one, which is on c1"
         )
 
 

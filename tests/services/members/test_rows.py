@@ -10,7 +10,8 @@ What is said of jobs and room is in `test_rows_said`. What one might expect othe
 - What is missing is told by the digests, in the answer to the same request.
 - Incarnations have no order. That the store went back is proved by marks (`test_timeline`).
 - The cluster is not cordoned by who holds a copy of its credential: it is silent, and so suspect.
-- No message has the agent's clock; what a member's API server stamps decides nothing.
+- No message has the agent's clock; what a member's API server stamps decides nothing. A wrong clock is
+  no condition of the cluster: what it stamped is shown between the job's submission and now.
 """
 
 import datetime as dt
@@ -20,6 +21,7 @@ import pytest
 
 from hub.api.agents import MAX_ENTRIES
 from hub.services.access.credentials import issue_join
+from hub.services.context.rendering import began_at
 from hub.services.context.settings import Settings
 from hub.services.questions.clusters import get_cluster
 from shared.wire.agent_v1 import SYNC_PATH
@@ -205,7 +207,7 @@ async def test_row_108_a_base_that_is_not_the_hubs(tmp_path: Path):
 
 @pytest.mark.parametrize("year", [1970, 2100])
 async def test_row_111_clocks_of_a_member(tmp_path: Path, year: int):
-    """Times that its API server stamped are shown; the hub's own decide."""
+    """Times that its API server stamped are shown, from the job's submission to now; the hub's own decide."""
     async with running_hub(tmp_path) as hub:
         agent = await hub.join("north")
         uid = await hub.placed("north")
@@ -214,6 +216,7 @@ async def test_row_111_clocks_of_a_member(tmp_path: Path, year: int):
         await agent.sync(ran(uid, active=1, running_since=at, start_time=at))
         job = await hub.job(uid)
         assert (job.state, job.started_at) == ("Running", hub.clock.now())
+        assert began_at(job) == (job.created_at if year == 1970 else hub.clock.now())
         now = await hub.hub.read(lambda unit: get_cluster(unit, "north", Settings()))
         assert now["state"] == "Ready"
 

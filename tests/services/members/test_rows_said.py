@@ -137,6 +137,12 @@ def a_capacity(
     return {"pools_revision": 0, "pools": [pool], "bound": []}
 
 
+def on_nodes(*nodes: int) -> dict[str, object]:
+    """A report of one node and one work with two bound pods."""
+    bound = {"uid": "u", "epoch": 1, "bound": 2, "succeeded": 0, "nodes": list(nodes)}
+    return a_capacity() | {"bound": [bound]}
+
+
 @pytest.mark.parametrize(
     "capacity",
     [
@@ -150,10 +156,17 @@ def a_capacity(
         {"pools_revision": 0, "pools": "all", "bound": []},
         a_capacity() | {"bound": [{"uid": "u", "epoch": 1, "bound": -1, "succeeded": 0}]},
         a_capacity() | {"bound": [{"uid": "u", "epoch": 1, "bound": 0, "succeeded": -1}]},
+        on_nodes(1, 1),
+        on_nodes(-1, 1),
+        on_nodes(0),
+        on_nodes(0, 1, 0, 1),
+        on_nodes(0, 3),
+        on_nodes(0, 0),
     ],
     ids=[
         *("negative", "no number", "1e30", "63 bits", "free", "a blank", "no name", "no list"),
-        *("fewer than no pods bound", "fewer than none succeeded"),
+        *("fewer than no pods bound", "fewer than none succeeded", "no such node", "node -1"),
+        *("half a pair", "a node twice", "more than are bound", "no pod on a node"),
     ],
 )
 async def test_row_109_room_that_can_not_be(tmp_path: Path, capacity: dict[str, object]):

@@ -173,6 +173,19 @@ async def test_a_late_first_request_begins_no_session(tmp_path: Path):
         await agent.sync()
 
 
+async def test_a_store_that_knows_no_session_begins_the_one_that_speaks(tmp_path: Path):
+    """Though it names a session of the time that a restore lost: none is live. The next names this one."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        agent.restart("session-2", versions.CONFIRMS)
+        other = another(agent, "session-3")
+        lost = mark_of("session-1")
+        assert "confirm" not in (await agent.post(agent.request(follows=lost))).json()
+        asked = (await other.post(other.request(follows=lost))).json()
+        assert asked["confirm"] == mark_of("session-2")
+        await agent.sync()  # it is live still
+
+
 async def test_a_question_takes_nothing_of_the_request(tmp_path: Path):
     """The report of a session that is not live yet is not stored, and it is given no works."""
     async with running_hub(tmp_path) as hub:

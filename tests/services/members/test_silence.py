@@ -27,8 +27,8 @@ async def test_between_suspect_and_unknown_a_state_is_not_taken_for_the_present(
         await agent.sync(ran(runs, active=1, running_since="2026-05-01T00:00:01Z"))
         assert await message(hub, runs) == "runs"
         hub.clock.advance(SILENT_S)
-        assert (await message(hub, runs)).startswith("runs; north has not been heard since 20")
-        assert (await message(hub, runs)).endswith("Z: this is what was known then")
+        assert (await message(hub, runs)).startswith("runs; north has been silent since 20")
+        assert (await message(hub, runs)).endswith("Z: this is its last known state")
 
 
 async def test_an_offered_job_may_have_been_told(tmp_path: Path):
@@ -37,7 +37,7 @@ async def test_an_offered_job_may_have_been_told(tmp_path: Path):
         agent = await hub.join("north")
         uid = await hub.placed("north")
         await agent.sync()
-        assert "its agent may have been told" in await message(hub, uid)
+        assert "offered to its agent" in await message(hub, uid)
 
 
 async def test_a_cancel_on_a_silent_cluster_says_that_nobody_can_confirm_it(tmp_path: Path):
@@ -49,7 +49,7 @@ async def test_a_cancel_on_a_silent_cluster_says_that_nobody_can_confirm_it(tmp_
         hub.clock.advance(SILENT_S)
         await hub.write(cancel_job, uid, "ada")
         said = await message(hub, uid)
-        assert said.startswith("cancelled by ada; north has not been heard since")
+        assert said.startswith("cancelled by ada; north has been silent since")
         assert "roadstead clusters fence" in said
 
 

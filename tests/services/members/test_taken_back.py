@@ -65,8 +65,8 @@ async def test_a_silent_members_jobs_are_unknown_and_others_are_not(tmp_path):
         assert await db.write(call(liveness.lose_jobs, silent, term)) == 6
         found = await said(db)
         words = {
-            "c1": "c1 has not been heard since 2026-03-01T11:58:29Z: the job waits, its quota stays charged",
-            "c2": "c2 has not been heard since the hub started: the job waits, its quota stays charged",
+            "c1": "c1 has been silent since 2026-03-01T11:58:29Z: the job waits, its quota stays charged",
+            "c2": "c2 has been silent since the hub started: the job waits, its quota stays charged",
         }
         for uid, told in found.items():
             cluster, state = uid.split("-")
@@ -82,7 +82,7 @@ async def test_what_a_silent_member_was_not_told_of_waits_again(tmp_path):
         await each_state(db, "c1", "c2")
         assert await db.write(call(liveness.free_unoffered, {"c1": None}, term)) == 1
         found = await said(db)
-        text = "its cluster fell silent before it was told"
+        text = "its cluster fell silent before the offer"
         assert found.pop("c1-Placed") == ("Pending", "ClusterUnreachable", text)
         assert all(told == (uid.split("-")[1], "", "") for uid, told in found.items())
 

@@ -315,6 +315,7 @@ def test_the_last_attempt_allowed_fails_for_good():
         ("NameConflict", WithdrawTo.PENDING, IN_HALF_A_MINUTE),
         ("KindNotServed", WithdrawTo.PENDING, IN_FIVE_MINUTES),
         ("NotAccepted", WithdrawTo.PENDING, IN_HALF_A_MINUTE),
+        ("TokenNotAllowed", WithdrawTo.PENDING, IN_HALF_A_MINUTE),
         ("RefusedByMember", WithdrawTo.PENDING, "9999-01-01T00:00:00+00:00"),
         ("Invalid", WithdrawTo.FAILED, IN_FIVE_MINUTES),
     ],

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from hub.services.objects.drain import MOST_SHOWN, drain_cluster
-from hub.store import clusters, workloads
+from hub.services.placements.bindings import FOR_A_JOB
+from hub.store import clusters, placements, workloads
+from hub.store.records.placements import Binding
 from shared.errors import Rejected
 from tests.services.members.hubs import Running, running_hub
-from tests.services.placements.fleet import CONFIG, Fleet
+from tests.services.placements.fleet import CONFIG, JOBS, Fleet
 
 pytestmark = pytest.mark.anyio
 ONE_OF_TWO = CONFIG + "  policy: {placementType: PickN, numberOfClusters: 1}\n"
@@ -78,6 +80,17 @@ async def test_a_dry_run_says_what_would_move_and_moves_nothing(tmp_path: Path):
         member = await hub.hub.read(clusters.get, "m2")
         assert member is not None
         assert not member.cordoned
+
+
+async def test_a_placement_that_has_a_job_there_alone_is_none_that_moves(tmp_path: Path):
+    """The drain evicts the job; the placement has no object there."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await placed(hub, CONFIG.partition("---")[0] + "---" + JOBS)
+        row = await fleet.object("ResourcePlacement", "jobs", "shop")
+        assert row is not None
+        bound = Binding(row.uid, "m2", True, 0, 0, "Scheduled", "for a job", FOR_A_JOB, "")
+        await hub.write(placements.bind, [bound])
+        assert (await drained(hub, carry_out=False))["placements"] == []
 
 
 async def test_objects_go_elsewhere_and_nothing_comes_back(tmp_path: Path):

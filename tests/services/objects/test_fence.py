@@ -109,7 +109,7 @@ async def test_one_that_answers_needs_a_second_word(tmp_path: Path):
         await hub.placed("north")
         await agent.sync()
         hub.clock.advance(6.0)
-        with pytest.raises(Rejected, match="its agent was heard 6 s ago"):
+        with pytest.raises(Rejected, match="its agent reported 6 s ago"):
             await hub.write(fence_cluster, "north", "north", "ada", 45.0)
         with pytest.raises(Rejected) as refused:
             await hub.write(fence_cluster, "north", "nort", "ada", 45.0, though_it_answers=True)

@@ -34,6 +34,28 @@ async def test_what_is_being_deleted_stays_with_who_deletes_it(tmp_path: Path, p
         assert no.value.code.name == "BEING_DELETED"
 
 
+@pytest.mark.parametrize(
+    ("group", "kind", "handed"),
+    [("jobset.x-k8s.io", "JobSet", True), ("batch", "Job", False), ("ray.io", "RayJob", False)],
+)
+async def test_a_job_is_handed_over_by_its_own_kind(
+    tmp_path: Path, group: str, kind: str, handed: bool
+):
+    """A JobSet has the name: no Job and no RayJob of that name is there."""
+    of = {"kind": "JobSet", "api_version": "jobset.x-k8s.io/v1alpha2"}
+    async with opened(tmp_path) as db:
+        await db.write(call(workloads.add, [a_workload("j", origin=Origin.HUB_CLUSTER, **of)]))
+        place = (group, kind, "team-a", "j")
+        if handed:
+            await db.write(call(hand_over, place, REST, "ann", BridgeSettings()))
+        else:
+            with pytest.raises(Rejected):
+                await db.write(call(hand_over, place, REST, "ann", BridgeSettings()))
+        row = await db.read(call(workloads.get, "j"))
+        assert row is not None
+        assert row.origin == (Origin.REST if handed else Origin.HUB_CLUSTER)
+
+
 async def test_whose_a_job_is_does_not_change_with_who_keeps_it(tmp_path: Path):
     """Its owner stays; who handed it over stands in the audit."""
     async with opened(tmp_path) as db:

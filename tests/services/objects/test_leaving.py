@@ -74,7 +74,7 @@ async def test_one_that_is_emptied_goes_when_nothing_is_left(tmp_path: Path, doc
         assert await removed(hub, "Delete") == "deleting"
         told = await hub.hub.read(list_clusters, hub.hub.settings)
         assert [each["state"] for each in told["items"]] == ["Ready", "Leaving"]
-        assert "taken back" in told["items"][1]["message"]
+        assert "withdrawn" in told["items"][1]["message"]
         await fleet.turn()
         assert await is_there(hub)
         await fleet.agents["m2"].sync()

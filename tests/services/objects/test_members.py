@@ -160,13 +160,13 @@ async def test_a_member_that_is_written_off_is_declared_and_nothing_else(tmp_pat
         assert await hub.hub.read(clusters.get_capacities) == {}
         assert await hub.hub.read(works.all_desired) == []
         job = await hub.job(uid)
-        why = "ada says that north is destroyed"
+        why = "ada declared north destroyed"
         assert (job.state, job.reason, job.message) == ("Pending", "ClusterFenced", why)
         heard = await hub.hub.read(lambda tx: events.list_events(tx, uid=before.object))
         assert (heard[-1].type, heard[-1].reason, heard[-1].message) == (
             "Warning",
             "ClusterFenced",
-            "ada says that it is destroyed: 1 jobs were given back",
+            "ada declared it destroyed: 1 jobs were requeued",
         )
         entries = await hub.hub.read(audit.list_entries)
         assert (entries[0].verb, entries[0].object) == ("fence", "MemberCluster north")

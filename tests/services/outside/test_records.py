@@ -10,8 +10,8 @@ from hub.domain.workloads.states import State
 from hub.services.kueue_view.workload import workload_name
 from hub.services.objects.fence import fence_cluster
 from hub.services.outside import check_active, check_states
+from hub.services.outside.executor_status import read_status
 from hub.services.outside.executors import ExecutorReport, take_report, take_reports
-from hub.services.reading.executor_status import read_status
 from hub.services.works.restored import MESSAGE, hold_everything
 from hub.store import audit, clusters, events, objects, workloads, works
 from hub.store.engine import Database
@@ -287,4 +287,4 @@ async def test_a_doubtful_job_of_a_destroyed_member_is_held(tmp_path: Path):
         assert found.epoch > 100_000
         other = await row(db, "two")
         assert (other.state, other.reason) == (State.CANCELLED, "ClusterFenced")
-        assert other.message == "ada says that north is destroyed"
+        assert other.message == "ada declared north destroyed"

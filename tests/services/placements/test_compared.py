@@ -62,7 +62,7 @@ async def test_the_agent_is_told_to_compare_and_what_it_finds_is_told(tmp_path: 
         (target,) = (await fleet.status(KIND, NAME, "shop"))["placementStatuses"]
         (differs,) = target["diffedPlacements"]
         assert differs["observedDiffs"] == [
-            {"path": "/data/color", "valueInHub": '"blue"', "valueInMember": '"red"'}
+            {"path": "/data/color", "valueInHub": "blue", "valueInMember": "red"}
         ]
         assert differs["targetClusterObservedGeneration"] == 4
         assert await hub.hub.read(work_pages.list_drifted, None, 10) == []
@@ -207,7 +207,7 @@ async def test_what_another_placement_holds_is_compared_by_its_report(tmp_path: 
         await says(fleet, reason="", drift=[DIFFERS])
         (target,) = (await fleet.status(KIND, NAME, "shop"))["placementStatuses"]
         (differs,) = target["diffedPlacements"]
-        assert differs["observedDiffs"][0]["valueInMember"] == '"red"'
+        assert differs["observedDiffs"][0]["valueInMember"] == "red"
 
 
 @pytest.mark.parametrize("first", [DIFF, CONFIG.rpartition("---")[0] + "---" + REAL])

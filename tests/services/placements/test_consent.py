@@ -143,7 +143,7 @@ async def test_a_member_that_is_named_is_refused_without_consent(tmp_path: Path)
 
 
 async def test_each_namespace_of_a_cluster_wide_placement_counts(tmp_path: Path) -> None:
-    """Namespaces that it selects, with what is in them or alone: one refusal keeps it out."""
+    """Selected Namespaces count, with their objects or alone: one refusal keeps the member out."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, m1=YES | {"team": NOT_ACCEPTED}, m2=YES | {"team": "Absent"})
         await fleet.apply(SHOP + TEAM)
@@ -194,7 +194,7 @@ async def test_agents_of_an_earlier_release_are_placed_on_as_before(tmp_path: Pa
 async def test_withdrawn_consent_keeps_what_is_placed_and_brings_nothing_newer(
     tmp_path: Path,
 ) -> None:
-    """The member stays chosen, the others get the new version within the budget, consent brings it."""
+    """The member stays picked; others get the new version within the budget; consent brings it there too."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, m1=YES, m2=YES, m3=YES)
         await fleet.apply(CONFIG)
@@ -212,7 +212,7 @@ async def test_withdrawn_consent_keeps_what_is_placed_and_brings_nothing_newer(
         assert (status, reason) == ("False", NOT_ACCEPTED)
         assert "it has version 0" in message
         assert "kubectl label namespace shop" in message
-        assert "keeps what it has" in (await told(fleet))["message"]
+        assert "keeps its objects" in (await told(fleet))["message"]
         await report(fleet, YES, "m1")
         assert (await colors(fleet))["m1"] == "green"
         assert await told(fleet) == {}
@@ -221,7 +221,7 @@ async def test_withdrawn_consent_keeps_what_is_placed_and_brings_nothing_newer(
 async def test_a_placement_that_goes_takes_back_what_is_there_without_consent(
     tmp_path: Path,
 ) -> None:
-    """Withdrawn consent keeps no object: what the agent created may be deleted."""
+    """Withdrawn consent keeps no object: the agent may delete objects that it created."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, m1=YES, m2=YES)
         await fleet.apply(CONFIG)
@@ -249,7 +249,7 @@ async def test_a_changed_policy_takes_nothing_back_where_consent_was_withdrawn(
 
 
 async def test_a_picked_member_that_was_given_nothing_yet_is_left_again(tmp_path: Path) -> None:
-    """Its people withdraw consent while the rollout holds it back: it is picked no longer."""
+    """Its people withdraw consent while the rollout delays it: the hub no longer picks it."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, m1=YES, m2=YES)
         await fleet.apply(OBJECTS)
@@ -266,7 +266,7 @@ async def test_a_picked_member_that_was_given_nothing_yet_is_left_again(tmp_path
 
 
 async def test_rebalance_proposes_no_member_without_consent(tmp_path: Path) -> None:
-    """It asks the same filter."""
+    """It uses the same filter."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, m1=YES)
         await fleet.apply(OBJECTS)
@@ -331,7 +331,7 @@ async def test_a_run_waits_for_the_consent_of_a_member_that_withdrew_it(tmp_path
             "UpdateRunProgressing",
             "stage rest: updating m3, 1 of 2 done",
         )
-        assert "keeps what it has" in (await told(fleet))["message"]
+        assert "keeps its objects" in (await told(fleet))["message"]
         await report(fleet, YES, "m3")
         await runs.roll(fleet)
         assert await runs.colors(fleet) == "gggg"
@@ -377,7 +377,7 @@ async def test_a_runs_deadline_begins_once_the_report_is_there(tmp_path: Path) -
 
 
 async def test_a_run_is_not_worked_out_while_a_report_is_due(tmp_path: Path) -> None:
-    """Else a canary whose agent reports late is left out, and the clusters behind it begin at once."""
+    """Otherwise a canary with a late report is left out, and the clusters behind it begin at once."""
     async with running_hub(tmp_path) as hub:
         fleet = await runs.started(hub, runs.STRATEGY, placed=False)
         await report(fleet, {}, "m1")

@@ -116,7 +116,7 @@ data: {color: plain}
         fleet = await started(hub, plain, ENVELOPE, both)
         assert held(fleet, "settings")["manifest"]["data"] == {"color": "plain"}
         (failed,) = (await fleet.status(*PLACEMENT))["placementStatuses"][0]["failedPlacements"]
-        assert "selected by itself too" in failed["condition"]["message"]
+        assert "selected itself too" in failed["condition"]["message"]
         await removed(fleet, "ConfigMap", "settings")
         await fleet.sync()
         assert held(fleet, "settings")["manifest"]["data"] == {"color": "blue"}

@@ -35,8 +35,8 @@ def test_an_index_knows_whom_a_change_concerns():
     assert index.put(row._replace(hash="other", generation=2, deleted_at=START)) is True
     assert (index.leaving, index.uids(), index.selects_jobs()) == ({"p"}, ["p"], True)
     traits = [
-        JobTraits("team-a", "one", {"a": "b"}, "former"),
-        JobTraits("team-a", "two", {}, "another"),
+        JobTraits("batch/v1", "Job", "team-a", "one", {"a": "b"}, "former"),
+        JobTraits("batch/v1", "Job", "team-a", "two", {}, "another"),
     ]
     assert index.of_jobs(traits) == {"former", "another", "p"}
     widened = a_placement("p", CONFIGS, generation=3)

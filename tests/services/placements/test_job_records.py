@@ -121,7 +121,7 @@ async def test_what_a_member_says_of_a_job_stands_in_the_status(tmp_path: Path):
                         "type": "Applied",
                         "status": "False",
                         "reason": "FoundDrifts",
-                        "message": "drifts are found and left alone, as whenToApply says: /a",
+                        "message": "drift was found and left unchanged, by whenToApply: /a",
                         "observedGeneration": 7,
                         "lastTransitionTime": AT,
                     },

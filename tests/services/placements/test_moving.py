@@ -10,7 +10,7 @@ from hub.services.context.settings import Settings
 from hub.services.placements.rebalance import rebalance
 from hub.store import audit
 from shared.errors import Rejected
-from tests.services.members.hubs import running_hub
+from tests.services.members.hubs import running_hub, seen
 from tests.services.placements.fleet import CONFIG, JOBS, Fleet, capacity
 from tests.services.placements.policies import (
     CPU,
@@ -65,6 +65,26 @@ async def test_who_no_longer_satisfies_enduring_terms_is_replaced_the_new_one_fi
         assert told["m2"].startswith('Cluster "m2" holds it until another is available')
 
 
+async def test_who_leaves_stays_until_the_newest_version_is_available_elsewhere(tmp_path: Path):
+    """The object changes while the replacement has its older version alone."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, "m1", "m2")
+        for name in ("m1", "m2"):
+            await fleet.apply(member(name, zone="a"))
+        await fleet.apply(n(1, enduring=[labelled(zone="a")]))
+        await holders(fleet)
+        await fleet.apply(member("m2", zone="b"))
+        await holding(fleet, "m1")
+        (work,) = fleet.agents["m1"].works.values()
+        entry = seen(work["uid"], "Applied", 0, available=True)
+        entry.generation = work["generation"]
+        await fleet.agents["m1"].sync(entry)  # and before the controller looks, the object changes
+        await fleet.apply(CONFIG.rpartition("---")[0].replace("blue", "green"))
+        found = [await holding(fleet, "m1")]
+        found.append(await holders(fleet))
+        assert found == [["m1", "m2"], ["m1"]]
+
+
 async def test_without_a_replacement_it_stays_where_it_is(tmp_path: Path):
     """And goes once somebody satisfies the terms; what is merely required at the pick moves nobody."""
     async with running_hub(tmp_path) as hub:
@@ -96,13 +116,19 @@ async def test_one_that_satisfies_them_again_in_time_stays(tmp_path: Path):
         assert status["conditions"][0]["status"] == "True"
 
 
-async def test_where_no_more_clusters_are_allowed_the_strategy_says_who_goes_first(tmp_path: Path):
-    """With a surge of 0 nobody waits for a replacement that could never come."""
+@pytest.mark.parametrize("surge", [0, "0%"])
+async def test_where_no_more_clusters_are_allowed_the_strategy_says_who_goes_first(
+    tmp_path: Path, surge: int | str
+):
+    """With a surge of 0 no cluster waits for a replacement that could never come."""
     async with running_hub(tmp_path) as hub:
         fleet = await started(hub, "m1", "m2")
         for name in ("m1", "m2"):
             await fleet.apply(member(name, zone="a"))
-        strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+        strategy = {
+            "type": "RollingUpdate",
+            "rollingUpdate": {"maxSurge": surge, "maxUnavailable": 1},
+        }
         body = yaml.safe_load(n(1, enduring=[labelled(zone="a")]))
         body["spec"]["strategy"] = strategy
         await fleet.apply(yaml.safe_dump(body))
@@ -166,7 +192,7 @@ async def test_a_rebalance_is_shown_first_and_moves_the_new_one_first(tmp_path: 
         assert found == [["m2", "m3"], ["m2", "m3"], ["m1", "m2", "m3"], ["m1", "m3"]]
         assert (await asked(fleet, carry_out=True))[
             "message"
-        ] == "what is chosen is what would be chosen"
+        ] == "a new pick would choose the same clusters"
         (entry,) = await hub.hub.read(audit.list_entries, {"principal": "ada"})
         assert entry.verb == "rebalance"
 

@@ -9,6 +9,7 @@ from hub.domain.workloads.origin import Origin
 from hub.services.objects.delete import delete_object
 from tests.services.members.hubs import Running, running_hub
 from tests.services.placements.fleet import CONFIG, FLEET, Fleet, conditions
+from tests.services.placements.policies import member
 
 pytestmark = pytest.mark.anyio
 
@@ -61,6 +62,18 @@ async def test_every_cluster_gets_what_is_made_for_it(tmp_path: Path):
         first = status["placementStatuses"][0]
         assert first["applicableResourceOverrides"] == [{"name": "colors", "namespace": "shop"}]
         assert conditions(first)["Overridden"] == ("True", "OverriddenSucceeded")
+
+
+async def test_a_changed_label_of_a_member_is_filled_in(tmp_path: Path):
+    """The hub renders the object again; it gives nothing made with the stale label."""
+    by_zone = OVERRIDE.replace("MEMBER-CLUSTER-NAME", "MEMBER-CLUSTER-LABEL-KEY-zone")
+    async with running_hub(tmp_path) as hub:
+        first = [member("m1", zone="a"), member("m2", zone="b")]
+        fleet = await started(hub, *first, by_zone, AT_ONCE)
+        assert await given(fleet) == ["shade of a", "shade of b"]
+        await fleet.apply(member("m1", zone="c"))
+        await fleet.sync()
+        assert await given(fleet) == ["shade of c", "shade of b"]
 
 
 async def test_an_override_for_one_placement_rolls_out_at_once(tmp_path: Path):

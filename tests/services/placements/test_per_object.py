@@ -7,7 +7,7 @@ import pytest
 from hub.domain.workloads.placement_policy import Policy
 from hub.domain.workloads.states import State
 from hub.services.placements.place_jobs import one_cluster
-from hub.store import objects, placements, workloads
+from hub.store import objects, placed_jobs, workloads
 from shared.clock import ManualClock
 from shared.documents import Json
 from shared.errors import Rejected
@@ -63,7 +63,7 @@ async def test_jobs_get_the_placement_by_the_annotation_alone(
         jobs = tuple(a_workload(f"j{n}", name=f"j{n}") for n in range(3))
         await fill(db, a_placement("p", JOBS, policy=THREE, annotations=annotations), jobs=jobs)
         await with_status(db)
-        found = {job.uid for job in await db.read(call(placements.jobs_of, "p"))}
+        found = {job.uid for job in await db.read(call(placed_jobs.jobs_of, "p"))}
         assert found == ({"j0", "j1", "j2"} if annotations == EACH else set())
 
 

@@ -10,25 +10,9 @@ from hub.store import events, workloads
 from hub.store.records.workloads import Workload
 from tests.services.members.hubs import running_hub, seen
 from tests.services.placements.fleet import FLEET, PLACED_QUEUE, Fleet, conditions
+from tests.services.placements.shop import JOB, NAMESPACE, placement_of_the_namespace
 
 pytestmark = pytest.mark.anyio
-
-JOB = """
-apiVersion: batch/v1
-kind: Job
-metadata: {name: one, namespace: shop}
-spec:
-  template:
-    spec:
-      restartPolicy: Never
-      containers: [{name: main, image: busybox}]
-"""
-NAMESPACE = """
-apiVersion: v1
-kind: Namespace
-metadata: {name: shop}
-"""
-
 
 BY_LABEL = PLACED_QUEUE.replace("name: default", "labelSelector: {matchLabels: {placed: here}}")
 LABELLED = """
@@ -40,18 +24,6 @@ spec:
   resourceGroups:
   - coveredResources: [cpu]
     flavors: [{name: default, resources: [{name: cpu, nominalQuota: 100}]}]
-"""
-
-
-def placement_of_the_namespace(scope: str = "NamespaceWithResources") -> str:
-    """A PickFixed placement of Namespace shop on m2, with all that is in it or without."""
-    return f"""
-apiVersion: placement.kubernetes-fleet.io/v1
-kind: ClusterResourcePlacement
-metadata: {{name: shop}}
-spec:
-  resourceSelectors: [{{group: "", version: v1, kind: Namespace, name: shop, selectionScope: {scope}}}]
-  policy: {{placementType: PickFixed, clusterNames: [m2]}}
 """
 
 
@@ -207,7 +179,7 @@ async def test_a_waiting_job_is_steered_while_a_placement_selects_its_queue(
 
 
 async def test_a_job_that_the_placement_placed_is_still_taken_back(tmp_path: Path):
-    """A Job whose work names the placement is withdrawn with it and waits again."""
+    """The hub withdraws a Job whose work names the placement, and the Job waits again."""
     async with running_hub(tmp_path) as hub:
         fleet = await Fleet.start(hub, "m1", "m2")
         await fleet.apply(PLACED_QUEUE)

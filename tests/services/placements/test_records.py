@@ -189,5 +189,5 @@ async def test_a_placement_goes_when_the_last_of_what_it_placed_is_gone(tmp_path
         assert (last.kind, last.namespace, last.name) == ("ResourcePlacement", "team-a", "web")
         assert (last.reason, last.message) == (
             "Deleted",
-            "everything it placed has been taken back",
+            "all its objects have been withdrawn",
         )

@@ -98,12 +98,13 @@ async def test_a_run_is_listed_shown_and_approved(tmp_path: Path):
                 ("Approval", False), ("TimedWait", False),
             ]  # fmt: skip
             refused = await they.do("approve", "first", 422, stage="rest")
-            assert "nothing waits there; what waits is first-after-canary" in refused["detail"]
+            assert "nothing waits there; waiting: first-after-canary" in refused["detail"]
             refused = await they.do("approve", "first", 422, stage="none")
             assert "its stages are canary, rest" in refused["detail"]
             answer = await they.do("approve", "first", stage="canary", when="after")
             assert answer["waitsFor"] == []
             assert answer["stages"][0]["tasks"][0]["done"]
+            assert answer["reason"] == "UpdateRunProgressing"
             assert (await they.do("approve", "first", 422))["code"] == "InvalidState"
             shown = await they.show("shop/first")
             assert shown["stages"][0]["tasks"][0]["done"]
@@ -125,12 +126,12 @@ async def test_stop_resume_and_go_back(tmp_path: Path):
             assert (await they.do("stop", "second", 422))["code"] == "InvalidState"
             await they.do("resume", "second")
             assert await colors(fleet) == "gbbb"
-            await they.do("stop", "second")
+            assert (await they.do("stop", "second"))["reason"] == "UpdateRunStopping"
             await they.do("stop", "second", 422)
             await roll(fleet, 2)
             assert (await they.show("shop/second"))["reason"] == "UpdateRunStopped"
             assert await colors(fleet) == "gbbb"
-            await they.do("resume", "second")
+            assert (await they.do("resume", "second"))["reason"] == "UpdateRunProgressing"
             await they.do("resume", "second", 422)
             assert await colors(fleet) == "ggbb"
             hub.clock.advance(1)

@@ -169,7 +169,7 @@ async def test_an_agent_of_before_can_not_restore(tmp_path: Path):
         await drifted(hub, protocol=APPLY_RULES - 1)
         refused = await refusal(hub, "restore")
         assert refused.code == "InvalidState"
-        assert "the agent of m1 does not know how" in refused.detail
+        assert "the agent of m1 does not support this" in refused.detail
 
 
 @pytest.mark.parametrize(

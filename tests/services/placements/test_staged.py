@@ -77,7 +77,7 @@ async def test_a_run_goes_through_its_stages(tmp_path: Path):
             "m1", ["ClusterUpdatingStarted", "ClusterUpdatingSucceeded"],
         )  # fmt: skip
         assert await rollout(fleet) == (
-            "True", "RolloutStarted", "All 4 cluster(s) were given version 0",
+            "True", "RolloutStarted", "All 4 cluster(s) received version 0",
         )  # fmt: skip
 
 
@@ -341,7 +341,7 @@ async def test_a_placement_that_rolls_out_by_itself_takes_no_run(tmp_path: Path)
         await roll(fleet, 3)
         assert await colors(fleet) == "bbbb"
         told = (await status_of(fleet, "first"))["conditions"][-1]
-        assert "rolls out by itself" in told["message"]
+        assert "rolls out without runs" in told["message"]
 
 
 async def test_nothing_waits_or_several_do(tmp_path: Path):

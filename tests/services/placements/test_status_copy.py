@@ -132,5 +132,5 @@ async def test_nobody_else_keeps_it(tmp_path: Path):
     """Deleting it is refused with what to do instead; its namespace may go all the same."""
     async with running_hub(tmp_path) as hub:
         await started(hub, PLACED)
-        with pytest.raises(Rejected, match="kept by the hub"):
+        with pytest.raises(Rejected, match="managed by the hub"):
             await remove(hub, FLEET, COPY, "all", "shop")

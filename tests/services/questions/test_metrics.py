@@ -1,13 +1,19 @@
 """Queues in `/metrics`: Kueue's names with the prefix roadstead_."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from hub.services.objects import rollouts
+from hub.services.questions import gauges
 from tests.services.http_hub import HttpHub, http_hub
 from tests.services.hubs import a_job, a_pool, a_queue
+from tests.services.members.hubs import running_hub
 from tests.services.outside.controller import a_checked_queue, answer
+from tests.services.placements.fleet import CONFIG, Fleet
+from tests.services.placements.runs import STRATEGY, WITH_TASKS, roll, run, started
 
 pytestmark = pytest.mark.anyio
 
@@ -114,3 +120,57 @@ async def test_a_wait_counts_from_when_it_was_queued_last(tmp_path: Path):
         await it.hub.settle()
         assert (await it.hub.job(uid)).state == "Placed"
         assert (await samples(it, "gold"))[waited] - before == pytest.approx(7, abs=1)
+
+
+async def placed(hub: Any) -> dict[str, float]:
+    """Gauges of placements: name and labels → value."""
+    told = await hub.hub.read(gauges.of_placements)
+    return {
+        f"{each.name}{{{','.join(labels)}}}": value
+        for each in told
+        for labels, value in each.samples
+    }
+
+
+async def test_gauges_of_placements_and_drift(tmp_path: Path):
+    """A placement whose object drifted in a member, and is not there as wanted."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub)
+        fleet.agents["m1"] = await hub.join("m1")
+        await fleet.agents["m1"].sync()
+        await fleet.apply(CONFIG)
+        before = await placed(hub)
+        assert before["roadstead_placements{Unsettled}"] == 1
+        drift = {"path": "/data/color", "hub": '"blue"', "member": '"red"'}
+        await fleet.sync(drift=[{**drift, "first_seen": "2026-05-01T00:00:00Z"}])
+        after = await placed(hub)
+        assert after["roadstead_drifted_objects{m1}"] == 1
+        assert sum(v for k, v in after.items() if k.startswith("roadstead_placements{")) == 1
+        assert sum(v for k, v in after.items() if k.startswith("roadstead_placed_objects{m1")) > 0
+
+
+async def test_gauges_of_staged_update_runs(tmp_path: Path):
+    """A run that waits for an approval, and one that has not begun."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await started(hub, WITH_TASKS, run("first"))
+        await roll(fleet)
+        got = await placed(hub)
+        assert got["roadstead_update_runs{WaitingForApproval}"] == 1
+        assert sum(v for k, v in got.items() if k.startswith("roadstead_update_runs{")) == 1
+
+
+async def test_a_run_that_a_person_stopped_is_told_apart_from_one_that_stopped_by_itself(
+    tmp_path: Path,
+):
+    """Only the second calls somebody."""
+    async with running_hub(tmp_path) as hub:
+        strict = STRATEGY.replace("spec:\n", "spec:\n  stopAfterFailedClusters: 1\n")
+        fleet = await started(hub, strict, run("first"))
+        await fleet.sync("m1", phase="Failed", reason="NameConflict", message="it is Bob's")
+        got = await placed(hub)
+        assert got["roadstead_update_runs{StoppedByItself}"] == 1
+        where = ("shop", "first")
+        await hub.write(rollouts.stop, where, "ann", hub.hub.settings.intake)
+        got = await placed(hub)
+        assert got["roadstead_update_runs{Stopped}"] == 1
+        assert got["roadstead_update_runs{StoppedByItself}"] == 0

@@ -12,6 +12,7 @@ from hub.services.questions import clusters as of_clusters
 from hub.store import clusters, workloads
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
+from shared.kinds.dispatched import DISPATCHED
 from shared.wire import versions
 from tests.store.build import START, a_member, a_workload, call, opened
 
@@ -80,6 +81,11 @@ async def test_a_member_is_told_whole(tmp_path: Path):
         clock.advance(2)
         view = await db.read(call(of_clusters.get_cluster, "north", Settings()))
         listed = await db.read(call(of_clusters.list_clusters, Settings()))
+        kinds = view.pop("workKinds")
+        assert {each["kind"]: each["state"] for each in kinds} == {
+            "Job": "Unknown",
+            **{kind: "AgentTooOld" for _, kind in DISPATCHED},
+        }
         assert view == {
             "name": "north",
             "state": "Cordoned",

@@ -161,6 +161,7 @@ async def test_a_queue_is_told_with_what_it_has_and_who_leads_to_it(tmp_path: Pa
             "pending": 2,
             "reserving": 3,
             "admitted": 3,
+            "weight": "1",
             "weightedShare": busy["weightedShare"],
             "notEnforced": [],
         }

@@ -117,12 +117,12 @@ async def test_namespaces_that_are_missing_are_anybodys(tmp_path: Path):
     [
         (None, "False", "no member cluster is called w"),
         (a_member("w", heartbeat_at=START), "False", "member w has not joined yet"),
-        (a_member("w", joined_at=START), "False", "the agent of member w is not heard"),
+        (a_member("w", joined_at=START), "False", "the agent of member w is silent"),
         (a_member("w", joined_at=START, heartbeat_at=START), "True", "Connected"),
         (
             a_member("w", joined_at=START, heartbeat_at=START.replace(hour=11)),
             "False",
-            "the agent of member w is not heard",
+            "the agent of member w is silent",
         ),
     ],
 )

@@ -10,8 +10,9 @@ from shared.wire.agent_v1 import Capacity
 
 
 def a_report(allocatable: int = 8, free: int = 8, nodes: int = 1, **more: Any) -> Capacity:
-    node = {"name": "n", "allocatable": [allocatable], "free": [free]}
-    pool = {"labels": {}, "resources": ["cpu"], "nodes": [node] * nodes}
+    node = {"allocatable": [allocatable], "free": [free]}
+    listed = [{"name": f"n{number}", **node} for number in range(nodes)]
+    pool = {"labels": {}, "resources": ["cpu"], "nodes": listed}
     return Capacity.model_validate({"pools_revision": 0, "pools": [pool], "bound": []} | more)
 
 
@@ -44,17 +45,17 @@ def bound(**more: Any) -> dict[str, Any]:
         ({"free": quantity.MIN - 1}, "of 8 cpu is free"),
         (growing(), None),
         (growing(max_nodes=0), None),  # it may not grow now
-        (growing(max_nodes=-1), "nodes can not be fewer"),
+        (growing(max_nodes=-1), "the number of nodes is negative"),
         (growing(nodes=0), None),
-        (growing(nodes=-1), "nodes can not be fewer"),
+        (growing(nodes=-1), "the number of nodes is negative"),
         (growing(shape=[0]), None),
         (growing(shape=[-1]), "out of bounds"),
         (growing(shape=[quantity.MAX]), None),
         (growing(shape=[quantity.MAX + 1]), "out of bounds"),
         (growing(shape=[1, 1]), "one amount expected"),
         (bound(bound=0, succeeded=0), None),
-        (bound(bound=-1), "fewer than none"),
-        (bound(succeeded=-1), "fewer than none"),
+        (bound(bound=-1), "is negative"),
+        (bound(succeeded=-1), "is negative"),
         ({"properties": {"n" * 317: "v" * 256}}, None),
         ({"properties": {"n" * 318: "v"}}, "too long"),
         ({"properties": {"n": "v" * 257}}, "too long"),
@@ -70,3 +71,15 @@ def test_a_report_is_believed_up_to_its_bounds(given: dict[str, Any], fault: str
     said = check_capacity(report)
     assert (said is None) is (fault is None), said
     assert fault is None or fault in str(said)
+
+
+def test_each_node_is_listed_once() -> None:
+    """Neither twice in a pool nor in two pools: places of pods are counted over all that is listed."""
+    pool = a_report(nodes=2).pools[0].model_dump()
+    once = {**pool, "nodes": pool["nodes"][:1]}
+    twice = {**pool, "nodes": pool["nodes"][:1] * 2}
+    on_second = bound(bound=1, nodes=[1, 1])
+    for pools in ([twice], [once, once]):
+        assert check_capacity(a_report(pools=pools, **on_second)) == "node 'n0' is listed twice"
+    assert check_capacity(a_report(pools=[pool], **on_second)) is None
+    assert check_capacity(a_report(pools=[once], **on_second)) is not None

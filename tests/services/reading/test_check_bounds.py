@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from hub.services.outside.executor_status import MOST, REASON_CHARS, read_status
 from hub.services.reading.check_answers import MESSAGE_CHARS, MOST_SECONDS, read_states
-from hub.services.reading.executor_status import MOST, REASON_CHARS, read_status
 from shared.errors import Rejected
 
 LONGEST = 1024  # characters of a condition's message

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from hub.services.outside.executor_status import MOST, Finished, Said, read_status
 from hub.services.reading.capacity_report import check_capacity
 from hub.services.reading.check_answers import MESSAGE_CHARS, read_states
-from hub.services.reading.executor_status import MOST, Finished, Said, read_status
 from shared.errors import Rejected
 from shared.wire.agent_v1 import Capacity
 
@@ -188,7 +188,7 @@ def pool(*nodes: dict[str, Any], resources: tuple[str, ...] = ("cpu", "memory"))
          f"pool {'p' * 63}: one amount expected per resource"),
         ({"bound": [{"uid": "a", "epoch": 1, "bound": 0, "succeeded": 0},
                     {"uid": "b", "epoch": 1, "bound": 0, "succeeded": -1}]},
-         "work b: pods can not be fewer than none"),
+         "work b: the number of pods is negative"),
         ({"properties": {"a": "1", "b": "v" * 257}}, "property b: too long"),
     ],
 )  # fmt: skip

@@ -139,7 +139,7 @@ async def test_jobs_of_other_namespaces_pass_those_that_are_not_accepted(tmp_pat
 
 
 async def test_withdrawn_consent_takes_no_new_job(tmp_path: Path) -> None:
-    """What was placed before stays."""
+    """Jobs placed before stay."""
     async with running(tmp_path) as hub:
         await hub.cluster(
             "east", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a="Labelled")
@@ -175,7 +175,7 @@ async def test_a_stream_of_new_namespaces_delays_each_job_by_its_own_wait(tmp_pa
 async def test_namespaces_in_which_nothing_waits_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the bound the hub forgets those whose jobs were placed, and asks about the new one."""
+    """At the bound the hub forgets namespaces without waiting jobs, and asks about the new one."""
     monkeypatch.setattr(consents, "MOST_NAMES", 2)
     async with running(tmp_path) as hub:
         states = consent(team_a="Absent", team_b="Absent")
@@ -227,7 +227,7 @@ async def test_a_report_that_is_still_to_come_takes_no_reservation_back(tmp_path
 
 
 async def test_a_waiting_job_says_what_its_members_reported(tmp_path: Path) -> None:
-    """Not that a report is still to come, once it has come."""
+    """Once the reports have come, the message no longer says that one is missing."""
     async with running(tmp_path) as hub:
         await hub.hub.write(identity.load)
         await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=consent(0))
@@ -244,7 +244,7 @@ async def test_a_waiting_job_says_what_its_members_reported(tmp_path: Path) -> N
 
 
 async def test_a_report_of_an_earlier_namespace_places_no_job(tmp_path: Path) -> None:
-    """The namespace was made again: what its agent reported before is of the one that is gone."""
+    """The namespace was created again: earlier reports of its agent are about the deleted one."""
     async with running(tmp_path) as hub:
         await hub.cluster("east", a_pool(cpu="8", memory="8Gi"), consent=consent(team_a="Created"))
         await hub.apply(a_job("one"))

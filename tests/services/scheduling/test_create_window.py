@@ -55,7 +55,7 @@ async def test_with_no_other_member_jobs_wait_and_say_why(tmp_path: Path) -> Non
         (late,) = await offered(hub, 1, first=16)
         job = await hub.job(late)
         assert (job.state, job.reason) == ("Pending", "NoClusterMatches")
-        assert "overloaded: 16 jobs that it was given are not created there yet" in job.message
+        assert "overloaded: 16 jobs sent to it are not created there yet" in job.message
         for uid in first[:9]:
             await hub.transition("apply", uid)
         await hub.settle()

@@ -100,7 +100,7 @@ async def test_nothing_grows_where_the_queue_changed_before_the_commit(
         uid, other = await wishing(hub)
         await hub.transition("succeed", other)
         await hub.follow()
-        wishes = hub.scheduler.index.grow()
+        wishes = hub.scheduler.index.grow(hub.clock.now())
         grounds = Grounds.of(hub.scheduler.index, Profile())
         if what is not None:
             await FORBIDS[what](hub)

@@ -65,6 +65,7 @@ async def test_quota_is_enforced_and_explained(tmp_path: Path) -> None:
                 "limit": "2",
                 "missing": "1",
                 "cohort": "",
+                "message": "cpu of flavor gold-flavor: 1 asked, 2 of 2 used, 1 more needed",
             }
         ]
         assert told["position"] == {"inQueue": 1, "ofQueue": 1, "overall": 1, "ofOverall": 1}

@@ -16,6 +16,32 @@ from tests.services.hubs import Running, a_job, a_pool, running
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.parametrize(("word", "flavor"), [("Preempt", "f0"), ("TryNextFlavor", "f1")])
+async def test_a_queue_preempts_in_its_first_flavor_or_tries_the_next(
+    tmp_path: Path, word: str, flavor: str
+) -> None:
+    """whenCanPreempt by v1beta1's word: `Preempt` stays with the flavor in which it may preempt."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("c", a_pool(nodes=2, cpu="4"))
+        first, queue, door = in_cohort("a", "4", cohort="", flavor="f0", preemption=WITHIN)
+        flavors = queue["spec"]["resourceGroups"][0]["flavors"]
+        flavors.append({**flavors[0], "name": "f1"})
+        queue["spec"]["flavorFungibility"] = {"whenCanPreempt": word}
+        second = {**first, "metadata": {"name": "f1"}}
+        await hub.apply(first, second, queue, door)
+        (low,) = await submit(hub, "a", "4", "low")
+        await hub.settle()
+        await start(hub, low)
+        high = await urgent(hub, "high", "a", "4")
+        await hub.settle()
+        if flavor == "f0":
+            assert await states(hub, [low, high]) == ["Withdrawing", "Pending"]
+            await hub.transition("requeue", low, reason="Preempted")
+            await hub.settle()
+        admission = (await hub.job(high)).admission
+        assert admission["podSets"][0]["flavors"] == {"cpu": flavor}
+
+
 async def test_lower_priority_goes_gracefully_and_the_higher_is_placed(tmp_path: Path) -> None:
     """withinClusterQueue: the victim is withdrawn, holds its quota until it is gone, then waits again."""
     async with running(tmp_path) as hub:

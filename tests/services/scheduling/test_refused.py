@@ -84,6 +84,43 @@ async def test_released_by_a_person_it_is_tried_again(tmp_path: Path) -> None:
         assert (job.state, job.cluster) == ("Placed", "north")
 
 
+async def test_a_release_of_the_job_that_waits_is_enough(tmp_path: Path) -> None:
+    """The job no longer avoids the member, and goes there."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("north", a_pool(cpu="4", memory="8Gi"))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        await refuse(hub, uid)
+        await hub.settle()
+        assert (await hub.job(uid)).state == "Pending"
+        await hub.hub.write(hold.release_job, uid, "ada")
+        assert (await hub.explain(uid))["setAside"] == {}
+        await hub.settle()
+        job = await hub.job(uid)
+        assert (job.state, job.cluster) == ("Placed", "north")
+
+
+async def test_where_pods_get_no_token_the_way_out_names_the_cluster(tmp_path: Path) -> None:
+    """Its people set a label there; then the job goes there again without a person's release."""
+    async with running(tmp_path) as hub:
+        await hub.cluster("north", a_pool(cpu="4", memory="8Gi"))
+        (uid,) = await hub.apply(a_job("one"))
+        await hub.settle()
+        await refuse(hub, uid, reason="TokenNotAllowed", words="spec.x: no token")
+        await hub.settle()
+        told = await study.explain(hub.hub, uid, lambda: hub.scheduler.index)
+        assert (told["reason"], told["message"]) == ("TokenNotAllowed", "north: spec.x: no token")
+        (remedy,) = told["remedies"]
+        assert "the people of north allow with a kubeconfig of that cluster" in remedy["message"]
+        assert (
+            "kubectl label namespace team-a roadstead.dev/accept-tokens=true" in remedy["message"]
+        )
+        hub.clock.advance(31)
+        await hub.settle()
+        job = await hub.job(uid)
+        assert (job.state, job.cluster) == ("Placed", "north")
+
+
 async def test_for_good_is_no_date(tmp_path: Path) -> None:
     """Until a person releases it: null for programs, and no year 9999 for anybody."""
     async with running(tmp_path) as hub:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.works import accounted
+from hub.services.questions import overview
+from hub.services.works import accounted, restored
 from hub.services.works.accounted import Accounting, Accounts
 from hub.services.works.restored import begin_recovery
 from hub.store import clusters, settings
@@ -55,3 +56,16 @@ def test_one_of_several_earlier_jobs_that_went_is_news():
     accounts.take(Accounting("2026-01-01T00:00:00+00:00", {"north": "uid"}, {}, left))
     assert accounts.is_news("north", "uid", "s", {"a"})
     assert not accounts.is_news("north", "uid", "s", {"a", "b"})
+
+
+async def test_a_member_that_joined_after_the_restore_owes_a_report_and_is_named(tmp_path: Path):
+    """The answer about the restore names it also once the restore was accepted: its removal is refused."""
+    async with running_hub(tmp_path) as hub:
+        await hub.write(begin_recovery, "yesterday", "ada", ())
+        await hub.write(restored.accept, "ada")
+        await hub.join("north")
+        told = await hub.hub.read(overview.restored)
+        assert (told["stopped"], told["awaited"], told["owing"]) == ("", [], ["north"])
+        await hub.write(accounted.fence, "north")
+        await hub.write(lambda tx: clusters.change(tx, "north", joined_at=None))
+        assert (await hub.hub.read(overview.restored))["owing"] == []

@@ -240,3 +240,46 @@ def test_a_wait_of_just_a_bound_is_within_it():
     assert next(s.value for s in family.samples if s.name == "t_sum") == pytest.approx(
         20480.3000001
     )
+
+
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def preferred(manifest: dict[str, Any], **options: Any) -> list[Any]:
+    """Node preferences of the composed Job: operator and names of those of the hub, whole of others."""
+    of_nodes = composed(manifest, **options)["spec"]["template"]["spec"]["affinity"][
+        "nodeAffinity"
+    ]
+    return [
+        (each["operator"], each["values"]) if each["key"] == "kubernetes.io/hostname" else each
+        for term in of_nodes[PREFERRED]
+        for each in term["preference"]["matchExpressions"]
+    ]
+
+
+def test_pods_prefer_the_nodes_that_others_left_for_them():
+    """And leave those that are kept for others; a preference binds nobody once its time is over."""
+    assert preferred(a_job(), nodes=("n1",), other_nodes=("n2", "n3")) == [
+        ("In", ["n1"]),
+        ("NotIn", ["n2", "n3"]),
+    ]
+    assert "affinity" not in composed(a_job())["spec"]["template"]["spec"]
+
+
+def test_an_affinity_of_the_users_own_stays():
+    """What they require and what they prefer."""
+    own = {"key": "zone", "operator": "In", "values": ["a"]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [own]}]}
+    given = {
+        "podAffinity": {},
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": required,
+            PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [own]}}],
+        },
+    }
+    job = a_job()
+    job["spec"]["template"]["spec"]["affinity"] = given
+    assert preferred(job, nodes=("n1",)) == [own, ("In", ["n1"])]
+    affinity = composed(job, nodes=("n1",))["spec"]["template"]["spec"]["affinity"]
+    assert affinity["podAffinity"] == {}
+    assert affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] == required

@@ -7,8 +7,9 @@ import pytest
 
 from hub.domain.workloads.apply_options import ApplyOptions
 from hub.domain.workloads.states import State
-from hub.services.context import timeline
-from hub.services.jobs.hold import release_job
+from hub.services.context import leadership, timeline
+from hub.services.jobs.hold import hold_job, release_job
+from hub.services.works import cluster_loss
 from hub.services.works.restored import (
     MESSAGE,
     REASON,
@@ -18,11 +19,13 @@ from hub.services.works.restored import (
     hold_everything,
     hold_late,
 )
-from hub.store import audit, events, settings, workloads, works
+from hub.store import audit, events, leftovers, settings, workloads, works
 from hub.store.engine import Database
+from hub.store.leftovers import Leftover
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from shared.clock import ManualClock
+from shared.errors import Rejected
 from tests.store.build import START, a_wanted_work, a_workload, call, opened
 
 pytestmark = pytest.mark.anyio
@@ -176,3 +179,37 @@ async def test_what_was_released_before_the_acceptance_stays_so(tmp_path: Path):
         assert await db.read(call(workloads.get, "one")) == before
         said = {event.message for event in await db.read(events.list_events)}
         assert "ada accepted the restored state" in said
+
+
+@pytest.mark.parametrize("state", [State.PENDING, State.HELD])
+async def test_a_job_that_its_user_holds_again_is_guarded_like_any_other(
+    tmp_path: Path, state: State
+):
+    """Its release names the member that reports an earlier Job; once that Job is gone, it is allowed."""
+    async with opened(tmp_path, ManualClock(NOW)) as db:
+        await held(db, a_workload("one", state=state))
+        earlier = [Leftover("one", "north", 1)]
+        await db.write(call(leftovers.note, "north", earlier))
+        await db.write(call(hold_job, "one", "ann"))
+        with pytest.raises(Rejected, match="north"):
+            await db.write(call(release_job, "one", "ann"))
+        await db.write(call(leftovers.drop, earlier))
+        await db.write(call(release_job, "one", "ann"))
+        after = await db.read(call(workloads.get, "one"))
+        assert after is not None
+        assert after.state is State.PENDING
+
+
+async def test_a_job_that_is_in_doubt_does_not_leave_its_lost_cluster_by_itself(tmp_path: Path):
+    """A restored store may not know the newest epoch: only a person releases such a job."""
+    asks = {"annotations": {"roadstead.dev/on-cluster-loss": "RescheduleAfter(5m)"}}
+    silent = {"north": NOW - dt.timedelta(hours=1)}
+    async with opened(tmp_path, ManualClock(NOW)) as db:
+        term = await db.write(call(leadership.seize, "one"))
+        lost = {"state": State.UNKNOWN, "cluster": "north", "epoch": 2, **asks}
+        await held(db, a_workload("one", **lost))
+        assert await db.write(call(cluster_loss.move_lost, silent, term)) == 0
+        await db.write(call(workloads.add, [a_workload("two", **lost)]))
+        assert await db.write(call(cluster_loss.move_lost, silent, term)) == 1
+        rows = await db.read(call(workloads.get_many, ["one", "two"]))
+        assert (rows["one"].state, rows["two"].cluster) == (State.UNKNOWN, "")

@@ -15,6 +15,10 @@ PLACEMENTS = (
     "ns-shop", "ns-shop", "ns-bank", "shop/one", "shop/one", "shop/two", "bank/one", "classes",
     "classes-2",
 )  # fmt: skip
+EVERYWHERE = (
+    "both", (("whenToTakeOver", "Never"),), "Delete", "NamespaceWithResources",
+)  # fmt: skip
+OF_THE_STORE = ("lose", "decide")  # the store loses rows: not on processes
 _RUN_S = 26.0
 
 
@@ -40,6 +44,8 @@ def draw(dice: random.Random) -> list[Act]:
         acts += _made_again(dice, 1.0 + dice.random() * 10.0)
     for _ in range(dice.randrange(8, 26)):
         acts.append(_any(dice, 2.0 + dice.random() * _RUN_S))
+    if dice.random() < 0.5:
+        acts += _lost(dice)
     return sorted(acts, key=lambda act: act.at)
 
 
@@ -60,6 +66,19 @@ def _made_again(dice: random.Random, at: float) -> list[Act]:
     acts = [Act(when, "submit", (space, name, dice.choice((2, 10)))) for when, name in jobs]
     left = (_member(dice), space, *_named(dice), False, "people")
     return [*acts, Act(later - 0.5, "make", left), Act(later, "remake", (space,))]
+
+
+def _lost(dice: random.Random) -> list[Act]:
+    """The store loses placements, as by a restore; an administrator decides about what members then list."""
+    acts = []
+    for _ in range(dice.randrange(1, 4)):
+        at = 4.0 + dice.random() * 14.0
+        acts.append(Act(at, "lose", (dice.choice(PLACEMENTS),)))
+        how = dice.choice(("Remove", "Remove", "Abandon"))
+        acts += [
+            Act(at + dice.random() * 12.0, "decide", (member, how)) for member in ("m1", "m2")
+        ]
+    return acts
 
 
 def _space(dice: random.Random) -> str:

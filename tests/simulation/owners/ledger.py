@@ -248,8 +248,12 @@ class Ledger:
                 yield from ((key, each) for each in self.store.list(key, namespace))
 
     def foreign_inside(self, namespace: str) -> bool:
-        found = (self.entries[each["metadata"]["uid"]] for _, each in self.inside(namespace))
-        return any(each.creator not in {AGENT, "cluster"} for each in found)
+        return any(self._is_peoples(key, each) for key, each in self.inside(namespace))
+
+    def _is_peoples(self, key: str, obj: Object) -> bool:
+        """Return whether people made it, or stripped it of our marks."""
+        creator = self.entries[obj["metadata"]["uid"]].creator
+        return creator not in {AGENT, "cluster"} or (creator == AGENT and _is_stripped(key, obj))
 
     def left_behind(self) -> str:
         """What of ours is still there though nothing is placed: "" if nothing is."""
@@ -265,17 +269,13 @@ class Ledger:
         entry, name = self.entries[obj["metadata"]["uid"]], self._name(key, obj)
         marks = obj["metadata"].get("labels") or {}
         if entry.creator == AGENT:
-            needed = {PREFIX + "created-by", PREFIX + "managed-by"}
-            if key != NAMESPACES:
-                needed.add(PREFIX + "job-uid")
-            stripped = not needed <= marks.keys()  # by people: it is theirs now
             kept = key == NAMESPACES and (
                 PREFIX + "job-uid" not in marks  # made for a Job, or kept once before
                 or self.foreign_inside(obj["metadata"]["name"])
             )
             if key == "jobs.batch":
                 return f"{name} is left behind"
-            return "" if stripped or kept else f"{name} is left behind"
+            return "" if kept or _is_stripped(key, obj) else f"{name} is left behind"
         for path in leaves(obj):
             if is_mark(path) and entry.writers.get(path) == AGENT:
                 return f"{name} was released and keeps {path[-1]}"
@@ -287,6 +287,14 @@ class Ledger:
 
     def _fail(self, invariant: str, text: str) -> None:
         self._hub.failed.append(Violation(invariant, text))
+
+
+def _is_stripped(key: str, obj: Object) -> bool:
+    """Return whether a label that the agent writes is missing: people took it off, the object is theirs."""
+    needed = {PREFIX + "created-by", PREFIX + "managed-by"}
+    if key != NAMESPACES:
+        needed.add(PREFIX + "job-uid")
+    return not needed <= (obj["metadata"].get("labels") or {}).keys()
 
 
 def _some(paths: set[Path]) -> str:

@@ -18,6 +18,7 @@ _ACTS_S = 30.0
 _SETTLED_S = 240.0
 _LOOK_S = 5.0
 _REAPPLY_S = 7.0
+_REPORTED_S = 45.0  # agents are started by then, and have reported and applied what is there
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,7 @@ class OwnersRun:
                 member.line.writes_left = -1
             await self.agent_starts(name)
         await self.locals.let_go()
+        await self._decide_about_the_lost()
         for name in sorted(self.users.placed):
             self.world.note(f"unplace {name}: {await self.users.unplace(name)}")
         await self.users.unsubmit_all()
@@ -187,9 +189,31 @@ class OwnersRun:
         while left and self.loop.time() < until:
             await passes(_LOOK_S)
             self._look()
-            left = self._left()
+            left = self._left() or await self._listed()
         if left:
             raise Violation("O-4", left)
+
+    async def _listed(self) -> str:
+        members = await self.users.left()
+        return f"what is listed is never removed: {members}" if members else ""
+
+    async def _decide_about_the_lost(self) -> None:
+        """What is listed is removed. What no agent watches any more is placed again, and taken back.
+
+        A Namespace in which other placements have objects goes once these are taken back.
+        """
+        until = self.loop.time() + _SETTLED_S
+        await passes(_REPORTED_S if self.users.lost else 0.0)
+        while (members := await self.users.left()) and self.loop.time() < until:
+            for member in members:
+                await self.users.decide(member, "Remove")
+            await passes(_LOOK_S)
+            self._look()
+        for name in sorted(self.users.lost - self.users.placed):
+            self.world.note(
+                f"place {name} again: {await self.users.place(name, *acts.EVERYWHERE)}"
+            )
+        await passes(_REPORTED_S if self.users.lost else 0.0)
 
     def _left(self) -> str:
         found = (member.ledger.left_behind() for member in self.fleet.members.values())

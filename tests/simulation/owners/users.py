@@ -6,12 +6,15 @@ from sqlalchemy import select
 
 from hub.domain.workloads.origin import Origin
 from hub.services.jobs import cancel
+from hub.services.leftovers import left_objects
+from hub.services.objects import effects
 from hub.services.objects.apply import apply_documents
 from hub.services.objects.clusters import set_cordoned
 from hub.services.objects.delete import delete_object
 from hub.services.objects.drain import drain_cluster
 from hub.services.reading.draft import draft
-from hub.store import tables, workloads
+from hub.services.removals.decide import Chosen, decide
+from hub.store import objects, tables, workloads, works
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.groups import CLUSTER
@@ -121,6 +124,9 @@ class Users:
     def __init__(self, fleet: Any) -> None:
         self.fleet = fleet
         self.placed: set[str] = set()
+        self.lost: set[str] = (
+            set()
+        )  # placements of which members may have objects that nobody knows
         self._numbers = dict.fromkeys(SPACES, 0)
 
     async def open(self) -> None:
@@ -177,6 +183,41 @@ class Users:
             return str(refusal)
         self.placed.discard(name)
         return ""
+
+    async def lose(self, name: str) -> str:
+        """The store goes back to before a placement: nobody knows of what it has in members."""
+        space, _, own = name.rpartition("/")
+        kind = "ResourcePlacement" if space else "ClusterResourcePlacement"
+
+        def lose(tx: Transaction) -> bool:
+            row = objects.find(tx, PLACEMENT, kind, space, own)
+            if row is None:
+                return False
+            held = works.of_placement(tx, row.uid)
+            works.remove(tx, [(work.cluster, work.uid) for work in held if work.epoch == 0])
+            objects.remove(tx, row.uid)
+            effects.deleted(tx, row)
+            return True
+
+        if not await self.fleet.hub.hub.write(lose):
+            return "there is none"
+        self.placed.discard(name)
+        self.lost.add(name)
+        return ""
+
+    async def decide(self, member: str, how: Any) -> str:
+        """An administrator decides about all that a member is listed to have left."""
+        chosen = Chosen(cluster=member)
+        try:
+            done = await self.fleet.hub.hub.write(decide, how, chosen, "ann", dry_run=False)
+        except Rejected as refusal:
+            return str(refusal)
+        return f"{done['count']}"
+
+    async def left(self) -> list[str]:
+        """What is listed, member by member."""
+        found = await self.fleet.hub.hub.read(left_objects.list_left)
+        return sorted({row["cluster"] for row in found})
 
     async def drain(self, member: str, _seconds: float) -> str:
         def drain(tx: Transaction) -> None:

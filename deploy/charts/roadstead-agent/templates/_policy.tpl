@@ -59,3 +59,41 @@
 {{- end -}}
 { {{- join ", " $parts -}} }
 {{- end -}}
+
+{{/* The pod templates in the spec (its path is given) of each built-in kind that jobs run as, as a CEL list. */}}
+{{- define "agent.templates" -}}
+{{- $spec := . -}}
+request.kind.kind == 'JobSet' ? (has({{ $spec }}.replicatedJobs) ?
+{{ $spec }}.replicatedJobs.map(r, r.template.spec.template) : []) :
+{{- range $kind, $field := dict "JAXJob" "jaxReplicaSpecs" "MPIJob" "mpiReplicaSpecs" "PaddleJob" "paddleReplicaSpecs" "PyTorchJob" "pytorchReplicaSpecs" "TFJob" "tfReplicaSpecs" "XGBoostJob" "xgbReplicaSpecs" }}
+{{- $roles := printf "%s.%s" $spec $field }}
+request.kind.kind == '{{ $kind }}' ? (has({{ $roles }}) ?
+{{ $roles }}.filter(r, has({{ $roles }}[r].template))
+.map(r, {{ $roles }}[r].template) : []) :
+{{- end }}
+{{- range $kind, $fields := dict "LeaderWorkerSet" (list "leaderWorkerTemplate.leaderTemplate" "leaderWorkerTemplate.workerTemplate") "SparkApplication" (list "driver.template" "executor.template") }}
+request.kind.kind == '{{ $kind }}' ?
+{{- range $at, $field := $fields }}
+{{ if $at }}+ {{ end }}(has({{ $spec }}.{{ (split "." $field)._0 }}) &&
+has({{ $spec }}.{{ $field }}) ?
+[{{ $spec }}.{{ $field }}] : [])
+{{- end }} :
+{{- end }}
+request.kind.kind == 'RayCluster' ?
+{{ include "agent.rayTemplates" $spec }} :
+request.kind.kind == 'RayService' ? (has({{ $spec }}.rayClusterConfig) ?
+{{ include "agent.rayTemplates" (printf "%s.rayClusterConfig" $spec) }} : []) :
+request.kind.kind == 'RayJob' ? (has({{ $spec }}.rayClusterSpec) ?
+{{ include "agent.rayTemplates" (printf "%s.rayClusterSpec" $spec) }} : []) +
+(has({{ $spec }}.submitterPodTemplate) ? [{{ $spec }}.submitterPodTemplate] : []) :
+{{- end -}}
+
+{{/* Those of the cluster in a Ray object. */}}
+{{- define "agent.rayTemplates" -}}
+(has({{ . }}.headGroupSpec) &&
+has({{ . }}.headGroupSpec.template) ?
+[{{ . }}.headGroupSpec.template] : []) +
+(has({{ . }}.workerGroupSpecs) ?
+{{ . }}.workerGroupSpecs.filter(w, has(w.template))
+.map(w, w.template) : [])
+{{- end -}}

@@ -34,7 +34,7 @@ def satisfies(terms: Sequence[Required], cluster: Cluster) -> bool:
 
 
 def _unsatisfied(term: Required, cluster: Cluster) -> str | None:
-    """What of the term does not hold; None when all of it does."""
+    """The unmet part of the term; None when all of it does."""
     if term.selector is not None and not term.selector.matches(cluster.labels):
         return "its labels do not match the required affinity"
     for wanted in term.properties:

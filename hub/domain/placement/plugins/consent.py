@@ -74,7 +74,7 @@ class NamespacesAccepted:
         return _awaiting(self.name, closed[0], max(due, default=None))
 
     def _refusal(self, told: Sequence[str], states: Mapping[str, str]) -> str:
-        """The namespaces that take nothing: one of an earlier id first, for that must be looked at."""
+        """The namespaces that accept nothing: one of an earlier id first, because people must examine it."""
         earlier = [each for each in told if states[each] == REPLACED]
         if earlier or len(told) == 1:
             named = (earlier or told)[0]

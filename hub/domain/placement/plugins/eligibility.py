@@ -1,4 +1,4 @@
-"""A cluster must have joined, and have been heard of lately."""
+"""A cluster must have joined, and have had recent contact."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ SEE_AGENT: Final = "see whether it runs there and reaches the hub"
 class Eligible:
     """Rejects clusters that have not joined or have been silent for `suspect_after_s`.
 
-    `since`: before that nobody listened, and silence says nothing.
+    `since`: the time when the hub began to listen; earlier silence proves nothing.
     """
 
     suspect_after_s: float = SUSPECT_AFTER_S
@@ -43,7 +43,7 @@ class Eligible:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Rejects clusters of which it is said, by name, why they take nothing new."""
+    """Rejects named clusters with the reason why they accept no new work."""
 
     refused: Mapping[str, str] = field(default_factory=dict)
     name: str = "Eligible"
@@ -56,7 +56,7 @@ class Standing:
 
 
 def start_agent(cluster: str) -> str:
-    """What is to be done where no agent has spoken yet."""
+    """The remedy if no agent has connected yet."""
     return f"start its agent with the token of `roadstead clusters token {cluster}`"
 
 

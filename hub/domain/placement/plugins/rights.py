@@ -24,7 +24,7 @@ class MayCreate:
 
 
 def lacks_right(namespace: str) -> str:
-    """What the agent's account may not do in a namespace, and what its cluster's administrator grants."""
+    """The missing right of the agent's account in a namespace, and the grant that helps."""
     return (
         f"its agent's account may not create Jobs in namespace {namespace} (403): grant it verb create on "
         "jobs.batch there, as ClusterRole roadstead-agent-jobs of its chart does"

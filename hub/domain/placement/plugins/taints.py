@@ -13,7 +13,7 @@ from hub.domain.workloads.demand import Constraints
 class TaintsTolerated:
     """Rejects clusters with a taint that neither the placement nor the pods tolerate.
 
-    Whoever names its clusters (PickFixed) means them, taints or not, as in KubeFleet.
+    A placement that names its clusters (PickFixed) means them, taints or not, as in KubeFleet.
     """
 
     name: str = "TaintsTolerated"

@@ -1,1 +1,1 @@
-"""How good each cluster is: preferences, balance, backlog, pace, ties."""
+"""Scores of clusters: preferences, balance, backlog, pace, ties."""

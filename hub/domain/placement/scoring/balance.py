@@ -13,25 +13,26 @@ those of a placement that names no sorters: they go before all balance. Of equal
 fewest running jobs takes it, then the one that a stable hash of job and cluster names.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
+from hub.domain.devices import is_device
 from hub.domain.fleet.clusters import BoolArray, Cluster, FloatArray, IntArray
 from hub.domain.fleet.free_capacity import PODS, Need, Room
-from hub.domain.fleet.node_layout import is_device
 from hub.domain.placement.scoring import ties
 from hub.domain.placement.scoring.arithmetic import constant_scores
 from hub.domain.placement.scoring.backlog import FULL, Backlog
-from hub.domain.placement.scoring.levels import Levels
+from hub.domain.placement.scoring.levels import Falling, Levels, Measure, Steps
 from hub.domain.placement.scoring.ties import Keys, Tied
 from hub.domain.plan import Score, TermScore
 from hub.domain.workloads.placement_policy import Preferred
 
 LABEL_POINT: Final = 100_000  # points of one point of a label preference
-_RUNNING: Final = 1 << 20  # jobs running count as so many parts of a point, all but one at most
-_ONE_BY_ONE: Final = 8  # beyond so many touched clusters, arrays are cheaper
+_RUNNING: Final = 1 << 20  # the running jobs count as a fraction of a point, less than one
+_MOST: Final = float(FULL)
+_ONE_BY_ONE: Final = 8  # beyond this number of touched clusters, arrays are cheaper
 
 Needs = Sequence[tuple[Need, int]]  # one pod's need, and how many pods
 
@@ -50,7 +51,7 @@ def asks_for_devices(needs: Needs, resources: Sequence[str]) -> bool:
 
 
 class Terms:
-    """What of a score does not depend on what is asked for: waits, labels, and who runs fewest.
+    """The parts of a score that do not depend on the request: waits, labels, and the fewest running jobs.
 
     Shared by all classes of jobs of a cycle that have the same preferences.
     """
@@ -63,12 +64,18 @@ class Terms:
         fixed = [scores * LABEL_POINT for _, scores in self._labels]
         self._fixed: IntArray = np.sum(fixed, axis=0) if fixed else np.zeros(len(names), np.int64)
         self._running: FloatArray = np.minimum(backlog.running, _RUNNING - 1) / _RUNNING
+        self._less_by = (backlog.costs.data, self._fixed.data, self._running.data)
+        self.running: list[int] = backlog.running.tolist()
+        self.last = not backlog.is_known  # what is taken off stays, whatever is placed
+        self.without_labels = not self._labels
+        # Whatever is placed, nothing is taken off any cluster.
+        self.nothing = self.last and not (self._fixed.any() or self._running.any())
         self._changes = -1
         self._less: FloatArray = np.zeros(len(names), dtype=np.float64)
         self.scratch: FloatArray = np.zeros(len(names), dtype=np.float64)
 
     def less(self) -> FloatArray:
-        """What is taken off the points of room, per cluster, as it competes."""
+        """The deduction from the points for room, per cluster."""
         if self._changes != self._backlog.changes:
             self._changes = self._backlog.changes
             self._less[:] = self._backlog.costs - self._fixed + self._running
@@ -76,10 +83,18 @@ class Terms:
 
     def less_at(self, at: int) -> float:
         """The same of one cluster."""
-        return self._backlog.costs.item(at) - self._fixed.item(at) + self._running.item(at)
+        costs, fixed, running = self._less_by
+        return costs[at] - fixed[at] + running[at]
+
+    def less_after(self, places: IntArray, jobs: IntArray) -> FloatArray:
+        """Clusters × jobs placed there first: the deduction then."""
+        constant = self._running[places] - self._fixed[places]
+        costs = 0 if self.last else self._backlog.costs_after(places, jobs)
+        less: FloatArray = constant[:, None] + costs
+        return less
 
     def score(self, at: int, room: TermScore) -> Score:
-        """How cluster `at` stands, term by term."""
+        """The terms of the score of cluster `at`."""
         backlog, score = self._backlog, room.score
         terms: tuple[TermScore, ...] = (room, _NO_WAIT)
         if (wait_s := backlog.wait_s(at)) is not None:
@@ -92,7 +107,7 @@ class Terms:
                 TermScore("labels", weight * LABEL_POINT, scores.item(at) * LABEL_POINT, None)
                 for weight, scores in self._labels
             )
-        return Score(self._names[at], score, terms, 0, (), backlog.running.item(at))
+        return Score(self._names[at], score, terms, 0, (), self.running[at])
 
 
 _NO_WAIT: Final = TermScore("wait", -FULL, 0, None)
@@ -113,7 +128,9 @@ class Balance:
         self._apart: FloatArray | None = None
         if layout.all_devices.any() and not asks_for_devices(needs, layout.resources):
             self._apart = np.where(layout.all_devices, float(FULL), 0.0)
-        self._hashes = ties.hashes(layout.names)
+        self._names = layout.names
+        self._is_bare = terms.last and terms.without_labels and self._apart is None
+        self.hashes = ties.hashes(layout.names)
         self._listed: dict[int, Score] = {}
         self._seen = len(room.touched)
         self._rises = 0  # how often a score may have risen
@@ -122,7 +139,7 @@ class Balance:
         self._measure()
 
     def _measure(self) -> None:
-        """Score all clusters anew: what competes is the score, then the fewest running."""
+        """Score all clusters again, by score, then by the fewest running jobs."""
         self._listed.clear()
         self._rises += 1
         keys = self.keys
@@ -130,10 +147,11 @@ class Balance:
         np.rint(keys, out=keys)
         if self._apart is not None:
             np.subtract(keys, self._apart, out=keys)
-        np.subtract(keys, self._terms.less(), out=keys)
+        if not self._terms.nothing:
+            np.subtract(keys, self._terms.less(), out=keys)
 
     def refresh(self) -> FloatArray:
-        """What competes, after everything taken so far."""
+        """The candidates after everything taken so far."""
         touched = self._room.touched
         seen, now = self._seen, len(touched)
         if seen == now:
@@ -144,9 +162,7 @@ class Balance:
             return self.keys
         keys = self.keys
         for at in touched[seen:]:
-            key = round(self._term.touch(at)) - self._terms.less_at(at)
-            if self._apart is not None:
-                key -= self._apart.item(at)
+            key = self.key(at, self._term.touch(at))
             if key > keys.item(at):
                 self._rises += 1
             keys[at] = key
@@ -154,19 +170,94 @@ class Balance:
         return keys
 
     def settle(self, competing: Keys, at: int, uid: str, tied: Tied) -> int:
-        """Which of those that compete equally with `at`, the first of the best, takes job `uid`."""
-        return tied.pick(competing, at, uid, self._hashes, self._rises)
+        """The winner of job `uid` among the clusters that tie with `at`, the first of the best."""
+        return tied.pick(competing, at, uid, self.hashes, self._rises)
 
     def listed(self, at: int) -> Score:
-        """How cluster `at` stands, as of the last `refresh`."""
+        """The state of cluster `at`, as of the last `refresh`."""
         found = self._listed.get(at)
         if found is None:
-            found = self._terms.score(at, self._term.listed(at))
-            if self._apart is not None and self._apart.item(at):
-                term = TermScore("devices", -FULL, -FULL, None)
-                found = found._replace(score=found.score - FULL, terms=(*found.terms, term))
+            term = self._term
+            if isinstance(term, _Share):
+                found = self._told(at, term.at(at))
+            else:
+                found = self._score(at, term.listed(at))
             self._listed[at] = found
         return found
+
+    def _score(self, at: int, room: TermScore) -> Score:
+        found = self._terms.score(at, room)
+        if self._apart is not None and self._apart.item(at):
+            term = TermScore("devices", -FULL, -FULL, None)
+            found = found._replace(score=found.score - FULL, terms=(*found.terms, term))
+        return found
+
+    @property
+    def spreads(self) -> bool:
+        """Is room the share left, and each job one pod?"""
+        return isinstance(self._term, _Share)
+
+    @property
+    def moment(self) -> int:
+        """A number that grows with the room taken."""
+        return len(self._room.touched)
+
+    @property
+    def lasts(self) -> bool:
+        """Does what is taken off points of room stay, whatever is placed?"""
+        return self._terms.last
+
+    def steps(self) -> Measure:
+        """Points and keys of clusters once they took more jobs than by now; only where jobs spread."""
+        assert isinstance(self._term, _Share)
+        levels, less, apart = self._term.falling(), self._terms.less_after, self._apart
+
+        def measure(places: IntArray, jobs: IntArray) -> Steps:
+            points = np.full((len(places), len(jobs)), float(FULL))
+            for level in levels:
+                np.minimum(points, level.points(places, jobs), out=points)
+            keys = np.rint(points) - less(places, jobs)
+            if apart is not None:
+                keys -= apart[places][:, None]
+            return Steps(points, keys)
+
+        return measure
+
+    def scorer(
+        self, points: Mapping[int, float], known: dict[int, Score]
+    ) -> Callable[[int], Score]:
+        """A function that gives the score of a cluster by its points, where jobs spread; `known` keeps it."""
+        told = self._told
+        names, running = self._names, self._terms.running
+        of = tuple.__new__  # half the time of a named tuple's own
+
+        def score(at: int) -> Score:
+            found = known[at] = told(at, points[at])
+            return found
+
+        def bare(at: int) -> Score:
+            left = points[at]
+            whole = round(left)
+            term = of(TermScore, ("in-use-after", FULL, whole, 1.0 - left / FULL))
+            row = names[at], whole, (term, _NO_WAIT), 0, (), running[at]
+            found = known[at] = of(Score, row)
+            return found
+
+        return bare if self._is_bare else score
+
+    def _told(self, at: int, left: float) -> Score:
+        """The score of a cluster that has `left` points of room; only where jobs spread."""
+        whole, of = round(left), tuple.__new__
+        term = of(TermScore, ("in-use-after", FULL, whole, 1.0 - left / FULL))
+        if self._is_bare:
+            running = self._terms.running[at]
+            return of(Score, (self._names[at], whole, (term, _NO_WAIT), 0, (), running))
+        return self._score(at, term)
+
+    def key(self, at: int, points: float) -> float:
+        """The key by which a cluster with these points competes."""
+        key = round(points) - self._terms.less_at(at)
+        return key if self._apart is None else key - self._apart.item(at)
 
 
 def _label_scores(
@@ -191,7 +282,9 @@ class _Share:
             asked = [(layout.row["cpu"], 0)]
         found = [(levels.of(row, need.nodes), amount) for row, amount in asked]
         self._refresh = levels.refresh
+        self._found = found
         self._levels = [(level.points, level.points_of(amount)) for level, amount in found]
+        self._each = [(left.data, takes.data) for left, takes in self._levels]
         self._scratch = terms.scratch
 
     def measure(self, into: FloatArray) -> None:
@@ -209,19 +302,19 @@ class _Share:
     def touch(self, at: int) -> float:
         """Points of one cluster."""
         self._refresh()
-        return self._at(at)
+        return self.at(at)
 
-    def _at(self, at: int) -> float:
-        least = float(FULL)
-        for left, takes in self._levels:
-            points = left.item(at) - takes.item(at)
+    def at(self, at: int) -> float:
+        """The same, as of the last look at the room."""
+        least = _MOST
+        for left, takes in self._each:
+            points = left[at] - takes[at]
             least = min(least, points)
         return least
 
-    def listed(self, at: int) -> TermScore:
-        """The share in use after placing."""
-        points = self._at(at)
-        return TermScore("in-use-after", FULL, round(points), 1.0 - points / FULL)
+    def falling(self) -> list[Falling]:
+        """The levels as they fall from now on."""
+        return [level.falling(amount) for level, amount in self._found]
 
 
 class _Fit:
@@ -248,6 +341,6 @@ class _Fit:
         return points
 
     def listed(self, at: int) -> TermScore:
-        """How many such jobs fit."""
+        """The number of such jobs that fit."""
         points = self._points.item(at)
         return TermScore("jobs-that-fit", FULL, round(points), FULL / points)

@@ -1,8 +1,9 @@
-"""How fast each member starts what it is given: starts still pending, jobs running, starts per second.
+"""Start rate of each member: starts still pending, jobs running, starts per second.
 
 A member's pace is measured while at least `SATURATED` starts are pending there: with fewer, the rate
-says how little it was given and not how much it could. What was measured counts half after `HALF_LIFE_S`;
-of less than `KNOWN_AFTER_S` of it nothing is concluded, so that a member once slow is tried again.
+says how little it was given and not how much it could. A measurement counts half after `HALF_LIFE_S`; with
+less than `KNOWN_AFTER_S` of it the pace is unknown, so that the hub tries a member again that once was
+slow.
 """
 
 import datetime as dt
@@ -45,7 +46,7 @@ NO_STARTS: Final[Mapping[str, Starts]] = {}
 
 
 class OpenWindows:
-    """What the create windows of members leave to decisions that are made one after another."""
+    """The remaining create windows of members, for decisions that follow one another."""
 
     def __init__(self, starts: Mapping[str, Starts]) -> None:
         self._limited = {n: told for n, told in starts.items() if told.window is not None}
@@ -56,7 +57,7 @@ class OpenWindows:
         return bool(self._limited)
 
     def left(self, member: str) -> int | None:
-        """So many more jobs may be placed there; None: any number."""
+        """The number of further jobs that may be placed there; None: any number."""
         told = self._limited.get(member)
         return None if told is None else max(0, (told.window or 0) - told.unapplied)
 
@@ -78,13 +79,13 @@ class OpenWindows:
         """Message about a member whose window is full."""
         told = self._limited[member]
         return (
-            f"its API server is overloaded: {told.unapplied} jobs that it was given are not created there "
+            f"its API server is overloaded: {told.unapplied} jobs sent to it are not created there "
             f"yet, and it may have {told.window}"
         )
 
 
 class Paces:
-    """Follows the states of workloads on members. `now` is set by whoever feeds it."""
+    """Follows the states of workloads on members. The feeder sets `now`."""
 
     def __init__(self) -> None:
         self.now: dt.datetime | None = None
@@ -114,7 +115,7 @@ class Paces:
             if not home and member:
                 self._count(member, pending=1)
                 self._where[uid] = (member, False)
-        elif state != State.UNKNOWN:  # of an unreachable member nothing is known anew
+        elif state != State.UNKNOWN:  # the pace of an unreachable member is unknown again
             self._leave(uid)
 
     def drop(self, uid: str) -> None:
@@ -197,7 +198,7 @@ class _Member:
         self.running = 0
         self.unapplied = 0
         self.starts = 0.0  # while saturated, decayed
-        self.busy_s = 0.0  # saturated for so long, decayed
+        self.busy_s = 0.0  # time of saturation, decayed
         self.at: dt.datetime | None = None
 
     def advance(self, now: dt.datetime) -> None:

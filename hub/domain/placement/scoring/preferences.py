@@ -1,7 +1,7 @@
-"""How good each cluster is by a list of preferences, kept up to date while a cycle takes room.
+"""Scores of clusters by a list of preferences, updated while a cycle takes room.
 
-After a placement only the touched cluster is scored anew, unless a term's least or largest value
-moved: then that term is computed for all. Availability is what reports show less every promise.
+After a placement only the touched cluster is scored again, unless a term's least or largest value moved:
+then that term is computed for all. Availability is what reports show less every promise.
 """
 
 import math
@@ -22,7 +22,7 @@ from hub.domain.placement.scoring.ties import Keys, Tied
 from hub.domain.plan import Score, TermScore
 from hub.domain.workloads.placement_policy import Preferred
 
-_ONE_BY_ONE: Final = 12  # beyond so many touched clusters, arrays are cheaper
+_ONE_BY_ONE: Final = 12  # beyond this number of touched clusters, arrays are cheaper
 
 
 class Ranking:
@@ -96,7 +96,7 @@ class Ranking:
         self._listed.clear()
 
     def listed(self, at: int) -> Score:
-        """How cluster `at` stands, term by term."""
+        """The terms of the score of cluster `at`."""
         if at not in self._listed:
             terms = tuple([t.listed(at) for t in self._terms])
             self._listed[at] = Score(self._room.layout.names[at], int(self.scores[at]), terms)
@@ -138,7 +138,7 @@ class _Term:
         self._score()
 
     def measure(self) -> None:
-        """Read all values from the room anew, and score."""
+        """Read all values from the room again, and score."""
         assert self.values is not None
         assert self.row is not None
         np.maximum(self._room.left[self.row], 0, out=self.values, casting="unsafe")
@@ -148,7 +148,7 @@ class _Term:
         self._score()
 
     def touch(self, at: int) -> int | None:
-        """Read one value anew: how its score changed; None if all did, for least or largest moved."""
+        """Read one value again; its score's change: None if all did, for least or largest moved."""
         values, left = self.values, self._room.left
         assert values is not None
         assert self.row is not None

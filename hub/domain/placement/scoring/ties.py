@@ -1,9 +1,10 @@
-"""Which of equals takes a job: a stable hash of the job and the cluster, the same on every hub.
+"""Tie-breaking: a stable hash of the job and the cluster, the same on every hub.
 
-A name would send everything that ties to one cluster; a hash sends equal shares, and the same job to
-the same cluster however often it is asked.
+A name would send all ties to one cluster; a hash sends equal shares, and the same job to the same cluster
+at every call.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -19,7 +20,7 @@ Keys = IntArray | FloatArray  # what clusters compete by
 _MIXER: Final = 0xBF58476D1CE4E5B9  # odd: the highest bits of a product depend on all below
 _MIXER_64: Final = np.uint64(_MIXER)
 _MASK: Final = (1 << 64) - 1
-_FEW: Final = 8  # so many are mixed faster one by one than as an array
+FEW: Final = 8  # this number is hashed faster one by one than as an array
 
 
 class Hashes(NamedTuple):
@@ -37,9 +38,9 @@ def hashes(names: tuple[str, ...]) -> Hashes:
 
 
 class Tied:
-    """Who stood equally first when all were last looked at, where these are many.
+    """The clusters that tied for first at the last full comparison, if they are many.
 
-    While no score rises they only get fewer, and nobody else has to be looked at.
+    While no score rises the ties only become fewer, and no other cluster has to be checked.
     """
 
     __slots__ = ("_count", "_hashes", "_last", "_places", "_rises", "_top")
@@ -62,8 +63,8 @@ class Tied:
             (places,) = (competing == top).nonzero()
             if len(places) == 1:
                 return first
-            if len(places) <= _FEW:
-                return _of_few(places.tolist(), _number(uid), names.each)
+            if len(places) <= FEW:
+                return of_few(places.tolist(), uid, names.each)
             self._rises, self._top = rises, top
             self._places, self._count, self._hashes = places, len(places), names.array[places]
             self._last = 0
@@ -85,9 +86,19 @@ class Tied:
                 return place
 
 
-def _of_few(places: list[int], seed: int, each: list[int]) -> int:
+def of_few(places: Sequence[int], uid: str, each: Sequence[int]) -> int:
+    """Of few places that are equally first: who takes job `uid`."""
+    seed = _number(uid)
     mixed = [(each[place] ^ seed) * _MIXER & _MASK for place in places]
     return places[mixed.index(max(mixed))]
+
+
+def mixed_for(uids: Sequence[str], places: HashArray) -> HashArray:
+    """Jobs × clusters, for the hashes of some clusters: the highest of its row takes the job."""
+    digests = b"".join([blake2b(uid.encode(), digest_size=8).digest() for uid in uids])
+    mixed = np.frombuffer(digests, dtype=">u8").astype(np.uint64)[:, None] ^ places
+    mixed *= _MIXER_64
+    return mixed
 
 
 def _number(text: str) -> int:

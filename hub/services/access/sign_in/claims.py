@@ -1,4 +1,4 @@
-"""From what a verified token says to who somebody is: pure.
+"""Maps the claims of a verified token to a principal: pure.
 
 Of a token whose signature is good: exactly this issuer, one of these audiences, not expired, not early;
 a name that can be kept and shown, and groups within bounds.
@@ -24,14 +24,14 @@ _RESERVED_GROUPS: Final = "system:"
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Who somebody is, and until when that holds (seconds since 1970, of the token's own clock)."""
+    """The identity of a caller, and its expiry (seconds since 1970, of the token's own clock)."""
 
     who: VerifiedIdentity
     until_s: float
 
 
 def identity_of(claims: Mapping[str, object], terms: Oidc, now_s: float) -> Verified:
-    """Whom a token names. Raises Rejected: TokenNotAccepted, TokenExpired."""
+    """The identity that a token names. Raises Rejected: TokenNotAccepted, TokenExpired."""
     if claims.get("iss") != terms.issuer:
         raise not_accepted(f"it was not issued by {terms.issuer}")
     _check_audience(claims.get("aud"), claims.get("azp", claims.get("client_id")), terms)
@@ -41,7 +41,7 @@ def identity_of(claims: Mapping[str, object], terms: Oidc, now_s: float) -> Veri
             RejectCode.TOKEN_EXPIRED, "this token has expired: sign in again (roadstead login)"
         )
     if "nbf" in claims and _number(claims, "nbf") > now_s + LEEWAY_S:
-        raise not_accepted("it is not good yet: compare the clocks")
+        raise not_accepted("it is not valid yet: compare the clocks")
     return Verified(VerifiedIdentity(_name(claims, terms), _groups(claims, terms)), until_s)
 
 
@@ -56,7 +56,7 @@ def _check_audience(given: object, party: object, terms: Oidc) -> None:
     if len(named) > _MOST_AUDIENCES or not all(isinstance(each, str) for each in named):
         raise not_accepted("its audience (aud) is no text or list of texts")
     if terms.accepted.isdisjoint(named):
-        raise not_accepted("it is for somebody else (aud); it has to be for this hub")
+        raise not_accepted("its audience (aud) is another service; it must be this hub")
     if party is None and not terms.accepted.issuperset(named):
         raise not_accepted(
             "it is for several clients (aud) and does not name the one that asked (azp)"
@@ -97,7 +97,7 @@ def _name(claims: Mapping[str, object], terms: Oidc) -> str:
 
 
 def _groups(claims: Mapping[str, object], terms: Oidc) -> frozenset[str]:
-    """Those that a binding can name; more than so many are refused, not cut: rights would be missing."""
+    """Groups that a binding can name; more than the limit are refused, not cut: rights would be missing."""
     given = claims.get(terms.groups_claim)
     named = [given] if isinstance(given, str) else [] if given is None else given
     if not isinstance(named, list):

@@ -37,11 +37,11 @@ class _Attempt:
 
     @property
     def challenge(self) -> str:
-        """What the provider is told of the verifier (S256)."""
+        """The provider's challenge for the verifier (S256)."""
         return _text(hashlib.sha256(self.verifier.encode()).digest())
 
     def is_answered_by(self, state: str) -> bool:
-        """Whether a browser that comes back belongs to this attempt."""
+        """True if a returning browser belongs to this attempt."""
         return hmac.compare_digest(state.encode(errors="replace"), self.state.encode())
 
     def _derived(self, purpose: str) -> str:
@@ -57,7 +57,7 @@ class CodeFlow:
         self._redeeming = asyncio.Semaphore(_AT_ONCE)
 
     async def begin(self) -> tuple[str, str]:
-        """What the browser's cookie holds, and where it goes to sign in. Raises ProviderUnavailable."""
+        """The browser's cookie, and the address where it signs in. Raises ProviderUnavailable."""
         held = secrets.token_urlsafe(32)
         attempt = _Attempt(held)
         address = await self._address("authorization_endpoint")
@@ -75,11 +75,11 @@ class CodeFlow:
 
     @staticmethod
     def is_answer(held: str, state: str) -> bool:
-        """Whether a browser that comes back with this state belongs to the attempt in its cookie."""
+        """True if a browser that returns with this state belongs to the attempt in its cookie."""
         return bool(held) and _Attempt(held).is_answered_by(state)
 
     async def redeem(self, code: str, held: str) -> Verified:
-        """Who has signed in. Raises Rejected: TokenNotAccepted, SignInUnavailable, TokenExpired."""
+        """The signed-in identity. Raises Rejected: TokenNotAccepted, SignInUnavailable, TokenExpired."""
         if not 0 < len(code) <= _LONGEST_CODE:
             raise not_accepted("the provider gave no code")
         attempt = _Attempt(held)

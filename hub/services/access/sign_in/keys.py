@@ -1,6 +1,6 @@
 """Keys of a provider: which of them may have signed a token, and whether one has.
 
-RS256, ES256 and EdDSA, each with keys of its own kind alone; never `none`, never a shared secret.
+RS256, ES256 and EdDSA, each only with keys of its own kind; never `none`, never a shared secret.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _RSA_BITS: Final = range(2048, 8193)  # fewer are weak, more cost the loop its t
 
 
 class _Registry(jws.JWSRegistry):
-    """What a signed token may look like."""
+    """The accepted form of a signed token."""
 
     max_header_length = 4096
 
@@ -102,7 +102,7 @@ def meant(keys: Sequence[ProviderKey], token: Signed) -> list[ProviderKey]:
 
 
 def is_signed(token: Signed, by: ProviderKey) -> bool:
-    """Whether this key has signed it."""
+    """True if this key has signed it."""
     try:
         return jws.validate_compact(token.compact, by.key, registry=_REGISTRY)
     except _WRONG:

@@ -1,4 +1,4 @@
-"""Principals of whom the store holds nothing: their name, their groups, and an id made of the name."""
+"""Principals without a row in the store: their name, their groups, and an id derived from the name."""
 
 import hashlib
 

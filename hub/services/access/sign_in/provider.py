@@ -20,14 +20,14 @@ from shared.errors import Rejected
 from shared.reject_codes import RejectCode
 
 AGAIN_S: Final = 10.0  # between two askings, whatever happens
-FRESH_S: Final = 300.0  # keys older than this are asked for anew
+FRESH_S: Final = 300.0  # age after which keys are requested again
 KEPT_S: Final = 86_400.0  # … and are good for this long while the provider does not answer
 _DISCOVERY: Final = "/.well-known/openid-configuration"
 _log = structlog.get_logger(__name__)
 
 
 class ProviderUnavailable(Rejected):
-    """503: the provider has to be asked, and does not answer."""
+    """503: the provider must be asked, and does not answer."""
 
     def __init__(self, why: str) -> None:
         said = f"the provider by which people sign in can not be asked: {why}"
@@ -47,7 +47,7 @@ class Provider:
         self._description: Json = {}
         self._keys: list[ProviderKey] = []
         self._told: object = None
-        self._known_at: float | None = None  # when the keys were told last; monotonic
+        self._known_at: float | None = None  # time of the last answer with keys; monotonic
         self._asked_at: float | None = None
         self._failure = ""  # of the last asking
         self._asking: asyncio.Task[None] | None = None
@@ -69,13 +69,13 @@ class Provider:
         return found
 
     def keep_fresh(self) -> None:
-        """Begin to ask for the keys anew where they are old: what was remembered by them may have ended."""
+        """Request the keys again if they are old: identities cached by them may be invalid."""
         age_s = self._age_s()
         if age_s is not None and age_s > FRESH_S:
             self._begin()
 
     async def address(self, name: str) -> str:
-        """One of its addresses by its description's name; "": it has none. Raises ProviderUnavailable."""
+        """One of its addresses by its description's name; "" if absent. Raises ProviderUnavailable."""
         if not self._description:
             await self._ask()
             if not self._description:
@@ -84,7 +84,7 @@ class Provider:
         return found if isinstance(found, str) and is_safe(found) else ""
 
     async def rest(self) -> None:
-        """Wait until nothing is being asked."""
+        """Wait until no request is in flight."""
         if self._asking is not None:
             await self._asking
 
@@ -111,7 +111,9 @@ class Provider:
         try:
             description = await self.web.get(self.terms.issuer.rstrip("/") + _DISCOVERY)
             if description.get("issuer") != self.terms.issuer:
-                raise ProviderFailed(f"what answers says that it is not {self.terms.issuer}")
+                raise ProviderFailed(
+                    f"its description names another issuer than {self.terms.issuer}"
+                )
             address = description.get("jwks_uri")
             if not isinstance(address, str):
                 raise ProviderFailed("its description names no keys (jwks_uri)")

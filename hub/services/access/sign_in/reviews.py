@@ -25,7 +25,7 @@ from shared.errors import Rejected
 from shared.kinds.names import is_dns_label, is_dns_subdomain
 from shared.reject_codes import RejectCode
 
-BELIEVED_S: Final = 10.0  # what was said of a token, good or not
+BELIEVED_S: Final = 10.0  # cached verdict about a token
 MOST_KNOWN: Final = 10_000
 _AT_ONCE: Final = 8
 _LONGEST_S: Final = 5.0
@@ -34,7 +34,7 @@ _LONGEST: Final = 32 << 10
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What the cluster says of a token."""
+    """The cluster's review of a token."""
 
     authenticated: bool
     name: str = ""
@@ -50,7 +50,7 @@ Ask = Callable[[str], Awaitable[Review]]
 
 
 class Reviews:
-    """Whose tokens are. `ask`: the cluster, which raises ClusterSilent."""
+    """The issuers of tokens. `ask`: the cluster, which raises ClusterSilent."""
 
     def __init__(self, audience: str, ask: Ask, clock: Clock) -> None:
         self._audience, self._ask, self._clock = audience, ask, clock
@@ -58,7 +58,7 @@ class Reviews:
         self._asking = asyncio.Semaphore(_AT_ONCE)
 
     def takes(self, claims: Json) -> bool:
-        """Whether a token says of itself that it is a service account's, for this hub."""
+        """True if a token claims to be a service account's, for this hub."""
         given, account = claims.get("aud"), claims.get("sub")
         named = given if isinstance(given, list) else [given]
         return (
@@ -68,7 +68,7 @@ class Reviews:
         )
 
     async def principal(self, text: str) -> Principal:
-        """Who shows it. Raises Rejected: TokenNotAccepted, SignInUnavailable."""
+        """The identity of the bearer. Raises Rejected: TokenNotAccepted, SignInUnavailable."""
         digest = hashlib.sha256(text.encode(errors="replace")).digest()
         known = self._known.get(digest)
         if known is None or known[0] < self._clock.monotonic():
@@ -85,7 +85,7 @@ class Reviews:
         return principal_of(known[1])
 
     def remembers(self, text: str) -> bool:
-        """Whether it was good when it was last asked about."""
+        """True if the last review accepted it."""
         known = self._known.get(hashlib.sha256(text.encode(errors="replace")).digest())
         return known is not None and known[1] is not None
 
@@ -95,7 +95,7 @@ class Reviews:
                 found = await self._ask(text)
         except (TimeoutError, ClusterSilent) as failure:
             why = str(failure) or f"no answer within {_LONGEST_S:g} s"
-            said = f"the hub cluster can not be asked whose token this is: {why}"
+            said = f"the hub cluster cannot review this token: {why}"
             raise Rejected(RejectCode.SIGN_IN_UNAVAILABLE, said) from failure
         # An API server that knows nothing of audiences says none: such a token may be for anybody.
         if not found.authenticated or self._audience not in found.audiences:
@@ -109,7 +109,7 @@ class Reviews:
 
 
 def claims_of(text: str) -> Json:
-    """What a token says of itself; nothing of it is verified. {}: it says nothing."""
+    """The unverified claims of a token; {} if it has none."""
     try:
         part = text.split(".")[1]
         found = orjson.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))

@@ -1,4 +1,4 @@
-"""By whom people sign in, as an administrator sets it: a provider of OpenID Connect, the hub cluster."""
+"""The administrator's settings for sign-in: an OpenID Connect provider, the hub cluster."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -12,37 +12,37 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class Oidc:
-    """Signing in by a provider of OpenID Connect; without an issuer nobody does."""
+    """Sign-in by a provider of OpenID Connect; without an issuer it is off."""
 
     issuer: str = ""
-    """Address of the provider, exactly as its tokens have it in `iss`; https, but on this machine."""
+    """Address of the provider, exactly as in `iss` of its tokens; https, except on this machine."""
     client_id: str = ""
-    """The client that the hub's page is at the provider, and the command line too."""
+    """Client id of the hub's page at the provider, and of the command line."""
     client_secret_file: str = ""
-    """A file with that client's secret; none: a public client. The command line never has it."""
+    """File with that client's secret; empty: a public client. The command line never gets it."""
     cli_client_id: str = ""
-    """The client that the command line is, where it is another one; a public one."""
+    """Client id of the command line, if it differs; a public client."""
     audiences: str = ""
-    """Values of `aud`, by comma, of which a token has one, and of `azp`; none: the ids of both clients."""
+    """Accepted values of `aud` and `azp`, by comma; empty: the ids of both clients."""
     username_claim: str = "sub"
-    """The claim that names a person; `email` counts where `email_verified` is true."""
+    """The claim that names a person; `email` counts if `email_verified` is true."""
     username_prefix: str = "oidc:"
-    """How names of such people begin; ends with a colon, which no other name has."""
+    """Prefix of these people's names; ends with a colon, which no other name has."""
     groups_claim: str = "groups"
     """The claim with a person's groups: a list of texts."""
     groups_prefix: str = "oidc:"
-    """How such groups begin here."""
+    """Prefix of these groups' names."""
     scopes: str = "openid profile email"
-    """What is asked of the provider when somebody signs in; some give groups by a scope of their own."""
+    """Scopes requested at sign-in; some providers have a separate scope for groups."""
     ca: str = ""
-    """A file with the authorities of the provider's certificate (PEM); none: those of the machine."""
+    """File with the CA of the provider's certificate (PEM); empty: the machine's CAs."""
     page_url: str = ""
-    """The hub's address as browsers have it; with it the page offers to sign in by the provider."""
+    """The hub's address for browsers; if set, the page offers to sign in at the provider."""
     session_kept: dt.timedelta = dt.timedelta(hours=12)
-    """How long a browser stays signed in by the provider; what is changed there holds from the next time."""
+    """How long a browser stays signed in; changes at the provider apply from the next sign-in."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for what can not be meant."""
+        """Raises ValueError for invalid terms."""
         if not self.issuer:
             return
         if not is_safe(self.issuer):
@@ -53,7 +53,7 @@ class Oidc:
         if not prefix.endswith(":") or not prefix.isprintable() or prefix.startswith("system:"):
             raise ValueError(
                 f"names can not begin with {prefix!r}: the prefix ends with a colon and is not system:, "
-                "so that nobody has the name of somebody who signs in another way"
+                "so that no two users share a name"
             )
         if self.groups_prefix.startswith("system:"):
             raise ValueError("groups can not begin with system:")
@@ -80,7 +80,7 @@ class Oidc:
 
     @property
     def back(self) -> str:
-        """Where the provider sends a browser back to; "": the page offers nothing."""
+        """The address to which the provider returns a browser; "": the page offers no sign-in."""
         return f"{self.page_url.rstrip('/')}/sign-in/back" if self.page_url else ""
 
 
@@ -89,16 +89,16 @@ class TokenReviews:
     """Tokens of the hub cluster's service accounts as bearers, which that cluster reviews."""
 
     audience: str = ""
-    """Audience that such tokens are for; empty: none is taken."""
+    """Audience of service account tokens of the hub cluster; empty: none is accepted."""
 
     def do_without_cluster(self) -> None:
-        """Raises ValueError where tokens are to be reviewed, for there is nobody who does."""
+        """Raises ValueError if tokens are to be reviewed without a hub cluster."""
         if self.audience:
             raise ValueError("ROADSTEAD_TOKEN_REVIEWS_AUDIENCE needs a hub cluster")
 
 
 def is_safe(address: str) -> bool:
-    """Whether nobody on the way reads or changes what is asked there: https, or this machine."""
+    """True if the connection is private: https, or this machine."""
     try:
         parts = urlsplit(address)
         _ = parts.port

@@ -16,14 +16,14 @@ LONGEST: Final = 256 << 10
 
 
 class Verifier:
-    """Who shows a token of the provider."""
+    """The identity of the bearer of a provider's token."""
 
     def __init__(self, provider: Provider, clock: Clock) -> None:
         self._provider, self._clock = provider, clock
         self._known: OrderedDict[bytes, tuple[int, Verified]] = OrderedDict()
 
     async def principal(self, text: str) -> Principal:
-        """Who shows it. Raises Rejected: TokenNotAccepted, TokenExpired, SignInUnavailable."""
+        """The identity of the bearer. Raises Rejected: TokenNotAccepted, TokenExpired, SignInUnavailable."""
         known = self._known.get(_digest(text))
         if known is None or known[0] != self._provider.generation or not self._is_live(known[1]):
             return principal_of((await self.verified(text)).who)
@@ -32,11 +32,11 @@ class Verifier:
         return principal_of(known[1].who)
 
     def remembers(self, text: str) -> bool:
-        """Whether it was good when it was last shown."""
+        """True if it was valid at its last use."""
         return _digest(text) in self._known
 
     async def verified(self, text: str, nonce: str | None = None) -> Verified:
-        """Whom a token names, and until when; `nonce`: what it has to repeat. Raises as `principal`."""
+        """The identity that a token names, and its expiry; `nonce`: required. Raises as `principal`."""
         if len(text) > LONGEST:
             raise not_accepted(f"it is longer than {LONGEST} bytes")
         token = read_token(text)

@@ -1,6 +1,6 @@
-"""Whoever shows a credential that is none of the hub's own: taken to who can tell whose it is.
+"""Routes external tokens to their verifier.
 
-What that needs is loaded where it is set up, and nowhere else.
+The necessary packages are imported where sign-in is configured, and nowhere else.
 """
 
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SignIn:
-    """The ways to sign in besides the hub's own tokens; made within the event loop that serves."""
+    """The ways to sign in besides the hub's own tokens; created within the event loop that serves."""
 
     def __init__(self, terms: Oidc, clock: Clock) -> None:
         self.terms = terms
@@ -31,7 +31,7 @@ class SignIn:
 
     @property
     def page(self) -> str:
-        """Where a browser begins to sign in at the provider; "": it can not."""
+        """The address where a browser begins to sign in at the provider; "" if it can not."""
         return f"{self.terms.page_url.rstrip('/')}/sign-in" if self.browsers else ""
 
     def review(self, audience: str, ask: Ask) -> None:
@@ -39,11 +39,11 @@ class SignIn:
         self._reviews = Reviews(audience, ask, self._clock)
 
     def takes(self, text: str) -> bool:
-        """Whether it may be a token of somebody else: of three parts, where the hub's own have two."""
+        """True if it may be a foreign token: of three parts, where the hub's own have two."""
         return text.count(".") == 2 and not (self.oidc is None and self._reviews is None)
 
     async def principal(self, text: str) -> Principal:
-        """Who shows this token. Raises Rejected: Unauthenticated, and as those who can tell."""
+        """The bearer's identity. Raises Rejected: Unauthenticated, and as verifiers."""
         if self._reviews is not None and self._reviews.takes(claims_of(text)):
             return await self._reviews.principal(text)
         if self.oidc is None:
@@ -51,15 +51,15 @@ class SignIn:
         return await self.oidc.principal(text)
 
     def remembers(self, text: str) -> bool:
-        """Whether this very token was good when it was last shown."""
+        """True if this very token was valid at its last use."""
         ways = (self.oidc, self._reviews)
         return any(way is not None and way.remembers(text) for way in ways)
 
 
 def _of_provider(terms: Oidc, clock: Clock) -> "tuple[Verifier, CodeFlow | None]":
-    from hub.services.access.sign_in.code_flow import CodeFlow  # noqa: PLC0415
+    from hub.services.access.sign_in.code_flow import CodeFlow  # noqa: PLC0415 - as below
     from hub.services.access.sign_in.provider import Provider  # noqa: PLC0415 - joserfc comes with it
-    from hub.services.access.sign_in.verifier import Verifier  # noqa: PLC0415
+    from hub.services.access.sign_in.verifier import Verifier  # noqa: PLC0415 - as above
 
     provider = Provider(terms, clock)
     verifier = Verifier(provider, clock)

@@ -1,4 +1,4 @@
-"""What the hub asks of a provider: within bounds of time and size, without redirects and proxies.
+"""Requests to a provider: within limits of time and size, without redirects and proxies.
 
 The one place in the hub that asks an address over the network by itself: the provider that its
 administrator set, at the addresses which that one's own description names.

@@ -1,4 +1,4 @@
-"""What waits when a hub starts: it may be a million workloads, so what they share is made once.
+"""Waiting workloads at a hub's start: maybe a million, so shared parts are created once.
 
 Rows that agree in all but their place come as one class; the few that say more are read whole.
 """

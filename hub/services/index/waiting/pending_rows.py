@@ -48,6 +48,10 @@ class PendingRows:
         self._backing_off.forget(uid)
         self.reasons.forget(uid)
         self.reasons.note(uid, "")
+        self._end_claim(uid)
+
+    def _end_claim(self, uid: str) -> None:
+        """Nothing is kept for who waits no longer, or may not be admitted: others may have it."""
         if self._claims.drop(uid):
             self._waiting.wake_all_for_room()
 
@@ -56,6 +60,7 @@ class PendingRows:
         route, demand = self._line.place(row)
         if demand is None:
             self._waiting.remove(row.uid)
+            self._end_claim(row.uid)
             held = HeldBack(row.namespace, row.queue, route.reason, route.message)
             self.held_back.put(row.uid, held)
             self._tell(row, (row.uid,), route.reason, route.message)
@@ -73,14 +78,14 @@ class PendingRows:
         )
         self._waiting.add(demand, entry)
         self.reasons.note(row.uid, row.reason)
-        self._claims.read(row)
+        self._claims.read(row, demand.constraints)
         self._tell_as_class(row, entry, self._waiting.lane(demand))
 
     def _tell_as_class(self, row: SchedulingRow, entry: Entry, lane: WaitingLane) -> None:
         """See that a row says what its class was told last, whichever way it came to stand in it."""
         refusal = lane.parked
         if refusal is None and row.uid in self._claims:
-            return  # it says for whom it waits
+            return  # the row names its dependencies
         if refusal is None and (queue := self._routes.queues.get(lane.demand.queue)) is not None:
             behind = self._waiting.behind_head(queue, lane)
             lane.refusal = refusal = behind or lane.refusal
@@ -95,7 +100,7 @@ class PendingRows:
             self._tell(row, (row.uid,), refusal.reason, refusal.message)
 
     def fill(self, backlog: AtStart) -> None:
-        """Take everybody in who waits at the start: the same as row by row, nobody being parked yet."""
+        """Insert all waiting workloads at the start: the same as row by row, with none parked yet."""
         joined: dict[str, tuple[Demand, list[tuple[str, Sequence[Entry]]]]] = {}
         for alike, entries in backlog.classes.items():
             demand = self._place(alike, entries)

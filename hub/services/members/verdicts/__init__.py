@@ -1,1 +1,1 @@
-"""What an entry of a report means for its work, in parts."""
+"""Verdicts on a report's entry for its work, in parts."""

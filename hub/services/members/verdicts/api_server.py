@@ -1,4 +1,4 @@
-"""What an agent's word about its API server means: what is kept of it, and whose jobs are not late."""
+"""Verdict on an agent's report about its API server: what is stored of it, and whose jobs are not late."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _TOLD: Final = 200  # characters of an agent's reason
 
 
 def down_view(told: ApiServerDown | None, now: dt.datetime) -> DownSince | None:
-    """What is kept of an agent's word; None where the server answers."""
+    """The stored part of an agent's report. None where the server answers."""
     if told is None:
         return None
     since = now - dt.timedelta(seconds=min(told.down_s, 30 * 86_400.0))

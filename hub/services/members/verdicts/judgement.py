@@ -1,4 +1,4 @@
-"""What one entry of a report means for its work: which row is written, moved or removed."""
+"""Verdict on one entry of a report for its work: the row to write, move or remove."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -10,7 +10,7 @@ from shared.documents import Json
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What follows. `action`: Keep or Withdraw the row, or Remove it; `code` refuses the entry."""
+    """The consequences. `action`: Keep or Withdraw the row, or Remove it; `code` refuses the entry."""
 
     record: bool = True
     transition: Transition | None = None

@@ -17,13 +17,13 @@ _MOST: Final = 2**31 - 1
 
 
 def failures(job: JobStatus, work: StandingWork) -> int:
-    """How many pods of the job have failed, over all its epochs."""
+    """The number of failed pods of the job, over all its epochs."""
     before = (work.previous().get("failed") or 0) if job.failed else 0
     return min(_MOST, (work.failed or 0) + max(0, job.failed - before))
 
 
 def is_allowed(job: JobStatus, work: StandingWork) -> bool:
-    """Whether a result is a failure after which the job's annotations allow another epoch."""
+    """True if a result is a failure after which the job's annotations allow another epoch."""
     # Hubs of the releases before 2026_11_30 write their decision as the reason alone.
     before = work.state == State.WITHDRAWING and work.workload_reason == RETRYING
     known = work.is_retried() or before  # decided by an earlier report
@@ -33,7 +33,7 @@ def is_allowed(job: JobStatus, work: StandingWork) -> bool:
 
 
 def is_wanted(work: StandingWork) -> bool:
-    """Whether a job that may be tried again is to wait for that, or to be held; nobody wishes its end."""
+    """True if a job that may be retried waits for that, or is to be held; no other end was requested."""
     return (work.withdraw_to or WithdrawTo.PENDING) in {WithdrawTo.PENDING, WithdrawTo.HELD}
 
 

@@ -8,7 +8,7 @@ from shared.wire.agent_v1 import JobStatus
 
 
 def run_times(job: JobStatus, now: dt.datetime) -> MoveColumns:
-    """When it began and ended by its member's clock, as far as it is told."""
+    """Its begin and end by its member's clock, as far as reported."""
     told: MoveColumns = {}
     if (began := told_instant(job.running_since, now)) is not None:
         told["ran_from"] = began

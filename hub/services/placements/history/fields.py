@@ -1,7 +1,7 @@
-"""What one revision of a placement's objects has that another has not, field by field.
+"""Differences between two revisions of a placement's objects, field by field.
 
-Values that are not for everybody (contents of Secrets, values of environment variables) are hidden; that
-they differ is told.
+Confidential values (contents of Secrets, values of environment variables) are hidden; the diff shows that
+they differ.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ class Changed:
     after: str
 
     def as_json(self) -> Json:
-        """As it is told."""
+        """As shown."""
         return {"path": self.path, "before": self.before, "after": self.after}
 
 

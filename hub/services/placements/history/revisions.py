@@ -104,7 +104,7 @@ def _mark(revision: StoredRevision) -> str:
 
 
 def _manifests(tx: Transaction, uid: str, shown: Sequence[StoredRevision]) -> Mapping[str, Json]:
-    """What is needed to say how objects changed from one revision to the next."""
+    """The inputs of how objects changed from one revision to the next."""
     wanted: set[str] = set()
     for newer, older in pairwise(shown):
         wanted |= _of_changed(_objects(older), _objects(newer))
@@ -122,7 +122,7 @@ def _of_changed(
 def _changes(
     older: StoredRevision | None, newer: StoredRevision, manifests: Mapping[str, Json]
 ) -> Json:
-    """What a revision has that the one before it has not; of the first that is kept, nothing."""
+    """The additions of a revision to the one before; of the first kept revision, nothing."""
     if older is None:
         return {"added": [], "removed": [], "changed": [], "more": 0}
     before, after = _objects(older), _objects(newer)
@@ -165,7 +165,7 @@ def _named(each: SelectedObject) -> Json:
 
 
 class RollbackTo(NamedTuple):
-    """What is asked: a revision to go back to, or (None) that the newest rolls out again."""
+    """The request: a revision to go back to, or (None) that the newest rolls out again."""
 
     to: int | None
     dry_run: bool = False
@@ -182,7 +182,7 @@ def roll_back(
     row = find_placement(tx, namespace, name)
     every = placements.revisions(tx, row.uid, RESOURCES)
     if not every:
-        raise Rejected(RejectCode.INVALID_STATE, "nothing of it was selected yet: try again soon")
+        raise Rejected(RejectCode.INVALID_STATE, "it has selected no objects yet: try again soon")
     newest = every[0].number
     held = holding(row, _mark(every[0]))
     now = newest if held is None else held.number
@@ -257,7 +257,7 @@ def _keep(
 
 def _message(now: int, then: int, newest: int) -> str:
     if now == then:
-        return f"clusters are to have revision {then} already"
+        return f"clusters already get revision {then}"
     if then == newest:
         return f"from revision {now} to {then}, the newest: changes roll out again"
-    return f"from revision {now} to {then}: it stays so until what is selected changes or it is released"
+    return f"from revision {now} to {then}: it stays so until the selected objects change or you release it"

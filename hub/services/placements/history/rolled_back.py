@@ -25,7 +25,7 @@ ENDED: Final = "PlacementRollbackEnded"
 
 
 class Pin(NamedTuple):
-    """Which revision clusters have, and which was the newest then, with the objects of that one."""
+    """The revision of clusters, and the newest one then, with the objects of that one."""
 
     number: int
     newest: int
@@ -50,7 +50,7 @@ def is_external(spec: JsonView) -> bool:
 
 
 def read_pin(status: JsonView | None) -> Pin | None:
-    """What a status says of a rollback, whether it still holds or not.
+    """The status of a rollback, whether it still holds or not.
 
     One that can not be read is none: nothing that this hub has written is so, and no placement waits for it.
     """
@@ -156,7 +156,7 @@ def _inside_as_of(tx: Transaction, uid: str, index: int) -> dict[str, str]:
 def tell(
     tx: Transaction, row: StoredObject, status: Json, pin: Pin | None, before: JsonView | None
 ) -> None:
-    """Write into a status that is being made what is said of a rollback; an Event once it has ended."""
+    """Write the state of a rollback into a new status; an Event once it has ended."""
     if pin is not None:
         status[FIELD] = pin.as_json()
         status["conditions"] = condition(tx, status["conditions"], pin, row)
@@ -165,7 +165,7 @@ def tell(
     past = read_pin(before)
     if past is not None:
         text = (
-            f"clusters had revision {past.number}; what is selected or the strategy has changed since, "
+            f"clusters had revision {past.number}; the selected objects or the strategy have changed since, "
             f"and revision {status['observedResourceIndex']} rolls out"
         )
         tx.say(row, ENDED, text)

@@ -32,7 +32,7 @@ MOST_BYTES: Final = 2 * 1024 * 1024  # of them together
 
 @dataclass(slots=True)
 class Rendered:
-    """What was rendered so far. `left`: manifests for which there was no room."""
+    """The manifests rendered so far. `left`: manifests for which there was no room."""
 
     manifests: list[Json] = field(default_factory=list)
     faults: list[Json] = field(default_factory=list)  # of a cluster; "" of all: what is not given
@@ -59,7 +59,7 @@ def render(
     labels: Mapping[str, Mapping[str, str]],
     into: Rendered,
 ) -> Rendered:
-    """What each cluster would get of what is selected, Jobs aside. `labels`: of the clusters meant."""
+    """The objects of each cluster from the selection, Jobs aside. `labels`: of the clusters meant."""
     into.faults += [
         _fault("", f"{each.resource.kind} {each.resource.name}: {each.message}")
         for each in selection.left_out
@@ -68,7 +68,7 @@ def render(
         try:
             made = list(_of_cluster(tx, selection, overrides, cluster, marks))
         except OverrideFailed as failed:
-            into.faults.append(_fault(cluster, f"it is given nothing new: {failed}"))
+            into.faults.append(_fault(cluster, f"it gets nothing new: {failed}"))
             continue
         for each in made:
             into.add(each)
@@ -76,7 +76,7 @@ def render(
 
 
 def render_placement(tx: Transaction, namespace: str, name: str, cluster: str) -> Json:
-    """What a placement that is there would give a cluster now. Raises Rejected: NotFound.
+    """The objects that an existing placement would give a cluster now. Raises Rejected: NotFound.
 
     {"kind", "namespace", "name", "cluster", "selected", "message", "manifests", "faults", "manifestsLeft"}.
     """

@@ -26,7 +26,7 @@ _VERSION: Final = f"{PLACEMENT}/v1beta1"
 
 
 def is_asked(spec: JsonView) -> bool:
-    """Whether the status is wanted in the namespace too."""
+    """True if the status is wanted in the namespace too."""
     return spec.get("statusReportingScope") == "NamespaceAccessible"
 
 
@@ -50,11 +50,9 @@ def keep(tx: Transaction, row: StoredObject, selection: Selection, status: Json)
         _write(tx, row, namespace, there.get(namespace), status)
         text = f"the status is in namespace {namespace} too"
     elif namespace:
-        text = f"the hub has no namespace {namespace}: the status is told at the placement alone"
+        text = f"the hub has no namespace {namespace}: only the placement shows the status"
     else:
-        text = (
-            "the selector of the Namespace must name it: the status is told at the placement alone"
-        )
+        text = "the selector of the Namespace must name it: only the placement shows the status"
     said = _condition(tx, row, before, text, fault=not known)
     status["conditions"] = [*status["conditions"], said]
 

@@ -1,1 +1,1 @@
-"""How what a placement has placed stands in its clusters, as their agents report it."""
+"""States of a placement's objects in its clusters, as their agents report them."""

@@ -1,4 +1,4 @@
-"""What a placement's status says of one object in one cluster, by its work."""
+"""The part of a placement's status for one object in one cluster, from its work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ class ItemRules:
             return item
         paths = ", ".join(str(each["path"]) for each in item.drifts[:3])
         more = f" and {len(item.drifts) - 3} more" if len(item.drifts) > 3 else ""
-        text = f"drifts are found and left alone, as whenToApply says: {paths}{more}"
+        text = f"drift was found and left unchanged, by whenToApply: {paths}{more}"
         return replace(item, applied=False, reason=FOUND_DRIFTS, message=text)
 
 
@@ -82,7 +82,7 @@ def object_item(entry: SelectedObject, work: Work | None, rules: ItemRules, owne
 
 
 def left_out_items(selection: Selection) -> list[Item]:
-    """What envelopes hold that can not be placed: the same in every cluster."""
+    """Contents of envelopes that can not be placed: the same in every cluster."""
     return [
         Item(each.resource, applied=False, reason=each.reason, message=each.message)
         for each in selection.left_out

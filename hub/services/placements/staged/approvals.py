@@ -34,7 +34,7 @@ def request_kind(run_kind: str) -> str:
 
 
 def is_approved(request: StoredObject) -> bool:
-    """Has somebody approved it? The run goes on by it with its next turn."""
+    """True if a person has approved it. The run goes on by it with its next turn."""
     return is_true((request.status or {}).get("conditions"), APPROVED)
 
 
@@ -104,7 +104,7 @@ def accept(tx: Transaction, run: StoredObject, done: Sequence[Where]) -> None:
         if row is None:
             continue
         before = (row.status or {}).get("conditions") or []
-        reason, text = "ApprovalRequestApprovalAccepted", "the run goes on by it"
+        reason, text = "ApprovalRequestApprovalAccepted", "the run continues"
         after = set_condition(before, ACCEPTED, "True", reason, text, tx.now, row.generation)
         if after != before:
             objects.set_statuses(tx, {row.uid: {**(row.status or {}), "conditions": after}})
@@ -135,7 +135,7 @@ def approve(
 def _which(
     run: StoredObject, stage: str, waiting: Sequence[str], unanswered: Sequence[str]
 ) -> str:
-    """Why there is not one request that is meant."""
+    """The reason why the named request is not unique."""
     if waiting:
         return f"several requests wait, name the stage: {', '.join(sorted(waiting)[:5])}"
     told = (run.status or {}).get("stagesStatus") or ()
@@ -143,8 +143,8 @@ def _which(
     if stage and stages and stage not in stages:
         return f"it has no stage {stage[:63]}: its stages are {', '.join(stages)}"
     if unanswered:
-        return f"nothing waits there; what waits is {', '.join(sorted(unanswered)[:5])}"
-    return "nothing waits for approval: it is asked for when a stage has come so far"
+        return f"nothing waits there; waiting: {', '.join(sorted(unanswered)[:5])}"
+    return "nothing waits for approval: the run requests it when a stage reaches that point"
 
 
 def hear_approval(tx: Transaction, term: int, uid: str, condition: JsonView) -> bool:
@@ -193,7 +193,7 @@ def forget_requests(tx: Transaction, run: StoredObject) -> None:
 
 
 def when_of(run: StoredObject, request: StoredObject) -> str:
-    """Whether approval is asked for "before" or "after" its stage."""
+    """Whether approval is requested "before" or "after" its stage."""
     stage = (request.spec or {}).get("targetStage") or ""
     return "before" if request.name == request_name(run.name, stage, "before") else "after"
 

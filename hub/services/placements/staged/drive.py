@@ -43,7 +43,7 @@ Look = Callable[[int], Mapping[str, ClusterSight]]
 
 @dataclass(frozen=True, slots=True)
 class ChosenClusters:
-    """What runs are worked out for: labels of the clusters chosen, and who has something and is not."""
+    """Inputs of a run's plan: labels of the picked clusters, and former ones with objects."""
 
     chosen: Mapping[str, Mapping[str, str]]
     leftovers: Collection[str]
@@ -174,7 +174,7 @@ def _unreadable(run: StoredObject) -> str:
 
 
 def _is_resumed(run: StoredObject) -> bool:
-    """Has somebody let it go on, since it stopped by itself? By any change, or by REST."""
+    """True if a person resumed the run after the hub stopped it, by any change or by REST."""
     halted = find((run.status or {}).get("conditions"), BY_ITSELF)
     if halted is None:
         return False
@@ -183,7 +183,7 @@ def _is_resumed(run: StoredObject) -> bool:
 
 
 def _write(tx: Transaction, run: StoredObject, status: Json) -> None:
-    """Write a run's status where it says something else, and tell of what matters."""
+    """Write a run's status where it changed, and record the important events."""
     if status == run.status:
         return
     before = {c["type"]: c for c in (run.status or {}).get("conditions") or ()}
@@ -240,7 +240,7 @@ def _work_out(
     name = str(spec.get("stagedRolloutStrategyName") or "")
     strategy = objects.find(tx, PLACEMENT, kind, run.namespace, name)
     if strategy is None:
-        raise _NotYet(f"there is no {kind} {name}: it is worked out once there is")
+        raise _NotYet(f"there is no {kind} {name}: the run is planned once it exists")
     if not outcome.selection.objects and not fleet.leftovers:
         raise _NotYet("the placement selects no object yet")
     if unheard := _unheard(
@@ -294,11 +294,11 @@ def _changed(
     """What a run was worked out from and is not so any more, in words; "" where all is."""
     status = run.status or {}
     if status.get("appliedStrategy") != _apply_strategy(outcome):
-        return "the placement's applyStrategy has changed since the run was worked out"
+        return "the placement's applyStrategy has changed since the run was planned"
     policy = str(policy_index(tx, outcome.row.uid))
     if status.get("policySnapshotIndexUsed") != policy:
         used = status.get("policySnapshotIndexUsed")
-        return f"the placement's policy has changed: the run was worked out by {used}, it is {policy} now"
+        return f"the placement's policy has changed: the run was planned by {used}, it is {policy} now"
     then = {
         each["clusterName"]
         for stage in status.get("stagesStatus") or ()
@@ -311,5 +311,5 @@ def _changed(
     }
     back, gone = sorted(emptied & fleet.chosen.keys()), sorted(then - fleet.chosen.keys())
     if back:
-        return f"cluster {back[0]} is chosen again since the run was worked out: make a new run"
-    return f"cluster {gone[0]} is not chosen any more: make a new run" if gone else ""
+        return f"cluster {back[0]} is chosen again since the run was planned: make a new run"
+    return f"cluster {gone[0]} is no longer chosen: make a new run" if gone else ""

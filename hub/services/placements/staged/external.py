@@ -43,7 +43,7 @@ class _Version:
 
 
 class _View:
-    """What stands in the clusters of one placement."""
+    """The state in the clusters of one placement."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class _View:
         }
 
     def version(self, index: int) -> _Version:
-        """How the chosen clusters stand to a version; whose objects are taken over where they may be."""
+        """The state of the picked clusters for a version; whose objects may be taken over."""
         if index in self._versions:
             return self._versions[index]
         tx, outcome, chosen = self._tx, self._outcome, self._outcome.decisions.selected
@@ -164,7 +164,7 @@ def _note(
     driven: Driven | None,
     give: Mapping[str, Sequence[SelectedObject]],
 ) -> None:
-    """What every cluster has been given after this step."""
+    """The objects of every cluster after this step."""
     outcome.driven = driven.words if driven is not None else "no staged update run drives it"
     at = driven.index if driven is not None else outcome.resource_index
     found = view.version(at).found
@@ -209,7 +209,7 @@ def _sight(
 
 
 def _trouble(there: Mapping[str, Work]) -> tuple[bool, str]:
-    """Whether a cluster refuses something of what it was given, and what is wrong, in words."""
+    """True if a cluster refuses an object, and the fault, in words."""
     kept = [work for work in there.values() if work.action in HELD]
     current = [work for work in kept if work.observed_generation >= work.generation]
     for work in current:

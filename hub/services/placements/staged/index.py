@@ -1,4 +1,4 @@
-"""Which placement a staged update run is for, and whom news of runs, strategies and requests concerns.
+"""Maps staged update runs to placements, and changes of runs, strategies and requests to runs.
 
 In memory; rules only, no decisions.
 """
@@ -50,7 +50,7 @@ class RunIndex:
         ]
 
     def concerned(self, uid: str, row: StoredObject | None) -> set[str] | None:
-        """Placements that news of this object concerns; None where it is none of runs' kinds.
+        """Placements that news of this object concerns; None if it is no kind of runs.
 
         `row` None: it is gone.
         """

@@ -28,7 +28,7 @@ INITIALIZED: Final = "Initialized"
 PROGRESSING: Final = "Progressing"
 SUCCEEDED: Final = "Succeeded"
 BY_ITSELF: Final = "StoppedByItself"
-RESUMED: Final = "Resumed"  # reason of the former once somebody lets the run go on
+RESUMED: Final = "Resumed"  # reason of the former once a person resumes the run
 APPROVED: Final = "ApprovalRequestApproved"
 ASKED: Final = "ApprovalRequestCreated"
 ELAPSED: Final = "WaitTimeElapsed"
@@ -46,12 +46,12 @@ _WHEN: Final = (("beforeStageTaskStatus", "before"), ("afterStageTaskStatus", "a
 
 
 def is_initialized(status: JsonView | None) -> bool:
-    """Whether its stages are worked out."""
+    """True if its stages are planned."""
     return is_true((status or {}).get("conditions"), INITIALIZED)
 
 
 def is_over(status: JsonView | None) -> bool:
-    """Whether nothing will become of it any more: it has succeeded, failed, or can not begin."""
+    """True if the run is over: it has succeeded, failed, or can not begin."""
     conditions = (status or {}).get("conditions")
     begun = find(conditions, INITIALIZED)
     return find(conditions, SUCCEEDED) is not None or (
@@ -179,7 +179,7 @@ class RunWriter:
             "stageName": DELETION,
             "clusters": [{"clusterName": name} for name in left],
         }
-        text = "the stages are worked out"
+        text = "the stages are planned"
         self.say(INITIALIZED, "True", "UpdateRunInitializedSuccessfully", text)
 
     def fail(self, why: str) -> None:
@@ -294,7 +294,7 @@ class RunWriter:
         if wait is None:
             if is_done or (state.stage.name, when) in requests:
                 reason = "StageTaskApprovalRequestCreated"
-                conditions = self._with(conditions, ASKED, "True", reason, "approval is asked for")
+                conditions = self._with(conditions, ASKED, "True", reason, "approval is requested")
             if is_done:
                 reason = "StageTaskApprovalRequestApproved"
                 conditions = self._with(conditions, APPROVED, "True", reason, "it is approved")

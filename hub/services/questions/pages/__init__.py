@@ -1,1 +1,1 @@
-"""What pages of queues and clusters are made of, and what is looked at before somebody acts."""
+"""Data of the pages of queues and clusters, and previews of actions."""

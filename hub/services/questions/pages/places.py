@@ -1,6 +1,6 @@
 """One queue and one cluster as their pages show them, each read over one snapshot and bounded.
 
-Jobs that whoever looks may not see are counted and not named; what may not be seen as a whole is absent.
+Jobs that the reader may not see are counted and not named; an invisible page is absent.
 """
 
 import datetime as dt

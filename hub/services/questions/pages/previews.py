@@ -1,8 +1,9 @@
-"""What the page asks besides of queues and clusters, and before somebody acts: bounded, within scope."""
+"""Further data of the queue and cluster pages, and previews of actions: bounded, within scope."""
 
 from collections.abc import Sequence
 from typing import Final
 
+from hub.domain.workloads.states import State
 from hub.services.questions import objects as shown
 from hub.services.queues import class_values
 from hub.store import front_page, workloads
@@ -31,13 +32,22 @@ def on_cluster(tx: Transaction, cluster: str, limit: int) -> list[JobOnPage]:
 
 
 def admitted(tx: Transaction, namespace: str, name: str, limit: int) -> list[JobOnPage]:
-    """Jobs that hold quota of a ClusterQueue, or with `namespace` of a LocalQueue; the latest first."""
-    place = (
-        front_page.JobsPlace(namespace=namespace, queue=name)
-        if namespace
-        else front_page.JobsPlace(cluster_queue=name)
-    )
-    return front_page.holding(tx, place, limit)
+    """Jobs that hold quota of a ClusterQueue, or with `namespace` of a LocalQueue; the latest first.
+
+    Those that are being withdrawn already are left out.
+    """
+    return front_page.holding(tx, _place(namespace, name), limit, but=(State.WITHDRAWING,))
+
+
+def count_leaving(tx: Transaction, namespace: str, name: str) -> int:
+    """How many jobs that hold quota there are being withdrawn already."""
+    return front_page.count_unfinished(tx, "", _place(namespace, name), [State.WITHDRAWING])
+
+
+def _place(namespace: str, name: str) -> front_page.JobsPlace:
+    if namespace:
+        return front_page.JobsPlace(namespace=namespace, queue=name)
+    return front_page.JobsPlace(cluster_queue=name)
 
 
 def queue_row(tx: Transaction, namespace: str, name: str) -> StoredObject:
@@ -58,5 +68,5 @@ def stop_policy(tx: Transaction, namespace: str, name: str) -> str:
 
 
 def stop_policy_of(row: StoredObject) -> str:
-    """What the specification of a queue says."""
+    """The content of a queue's specification."""
     return str((row.spec or {}).get("stopPolicy") or "None")

@@ -22,7 +22,7 @@ _FAILURES: Final = frozenset({"Failed", "OutOfSync", "OwnerNotFound"})
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How it ended."""
+    """The way it ended."""
 
     failed: bool
     reason: str
@@ -31,7 +31,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a status says. None, or nothing: not mentioned."""
+    """The content of a status. None, or nothing: not mentioned."""
 
     finished: Finished | None = None
     ready: bool | None = None

@@ -1,0 +1,1 @@
+"""Picking clusters for equal workloads: one by one, and in runs."""

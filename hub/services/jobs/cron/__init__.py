@@ -1,0 +1,1 @@
+"""CronJobs: their intake, their turns and their status."""

@@ -1,0 +1,115 @@
+"""Refuses objects whose operator would run more pods, or longer, than their job is charged for.
+
+The hub charges the counts of the object, until its end. Pods that an operator adds, or keeps after the
+end, would run beside the quota. Definitions do not refuse it: `roadstead kinds` reads objects as Kueue does.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from shared.documents import JsonView
+from shared.errors import Rejected
+from shared.pointers import value_at
+from shared.reject_codes import RejectCode
+
+_ENDS: Final = ("DeleteCluster", "DeleteSelf")  # policies that end every pod
+
+
+def refuse_growth(api_version: str, kind: str, raw: JsonView) -> None:
+    """Raise Rejected (InvalidValue), with field and remedy, for an object that outgrows its charge."""
+    check = _CHECKS.get((api_version, kind))
+    if check is not None:
+        check(raw)
+
+
+def _ray_job(raw: JsonView) -> None:
+    _ray_cluster_at("spec.rayClusterSpec")(raw)
+    strategy = value_at(raw, "/spec/deletionStrategy")
+    if not strategy:
+        return
+    field = "spec.deletionStrategy"
+    remedy = f"its pods would run on after the end, without quota: use policy {' or '.join(_ENDS)}"
+    if not isinstance(strategy, Mapping) or not strategy.keys() <= {"onSuccess", "onFailure"}:
+        raise _refusal(field, f"{remedy}, for onSuccess and onFailure alone")
+    for when, what in strategy.items():
+        if not isinstance(what, Mapping) or what.get("policy") not in _ENDS:
+            raise _refusal(f"{field}.{when}.policy", remedy)
+
+
+def _ray_cluster_at(field: str) -> Callable[[JsonView], None]:
+    """Check the spec of a RayCluster there: its autoscaler would add workers."""
+    pointer = f"/{field.replace('.', '/')}/enableInTreeAutoscaling"
+
+    def check(raw: JsonView) -> None:
+        if value_at(raw, pointer):
+            raise _refusal(
+                f"{field}.enableInTreeAutoscaling",
+                "its autoscaler would start pods that the quota is not charged for: set it to false, and "
+                "replicas of each group of workers to the number that the job needs",
+            )
+
+    return check
+
+
+def _elastic(roles: str) -> Callable[[JsonView], None]:
+    """Check a kind whose operator scales the role Worker between bounds of `elasticPolicy`."""
+
+    def check(raw: JsonView) -> None:
+        workers = value_at(raw, f"/spec/{roles}/Worker/replicas")
+        charged = 1 if workers is None else workers
+        for name in ("minReplicas", "maxReplicas"):
+            most = value_at(raw, f"/spec/elasticPolicy/{name}")
+            if most is None:
+                continue
+            if isinstance(most, int) and isinstance(charged, int) and most <= charged:
+                continue
+            raise _refusal(
+                f"spec.elasticPolicy.{name}",
+                f"its operator would start workers that the quota is not charged for: leave it out, or make "
+                f"it no more than spec.{roles}.Worker.replicas ({charged})",
+            )
+
+    return check
+
+
+def _spark(raw: JsonView) -> None:
+    """Check settings of Spark beside the fields that the charge follows from, and tries after the end."""
+    policy = value_at(raw, "/spec/restartPolicy")
+    kind = policy.get("type") if isinstance(policy, Mapping) else None
+    again = value_at(raw, "/spec/restartPolicy/onSubmissionFailureRetries")
+    if kind == "Always" or (kind == "OnFailure" and again):
+        field = "spec.restartPolicy"
+        remedy = (
+            "its operator would run it again after its end, without quota: leave it out, or make it "
+            "OnFailure, without onSubmissionFailureRetries"
+        )
+        raise _refusal(field, remedy)
+    settings = value_at(raw, "/spec/sparkConf")
+    for name in sorted(settings) if isinstance(settings, Mapping) else ():
+        if _CHARGED.search(name):
+            raise _refusal(
+                f"spec.sparkConf[{name[:80]}]",
+                "the quota is charged by the fields of driver and executor: say it there",
+            )
+
+
+# Settings of Spark that change how many pods run, what they ask, or their marks.
+_CHARGED: Final = re.compile(
+    r"^spark\.(dynamicAllocation\.|executor\.instances$|memory\.offHeap\.|executor\.pyspark\.memory$|"
+    r"kubernetes\.memoryOverheadFactor$|kubernetes\.namespace$|kubernetes\.allocation\.|"
+    r"(driver|executor)\.(cores|memory|memoryOverhead|memoryOverheadFactor)$|(driver|executor)\.resource\.|"
+    r"kubernetes\.(driver|executor)\.(podTemplate|request\.|limit\.|label\.roadstead))"
+)
+_CHECKS: Final[Mapping[tuple[str, str], Callable[[JsonView], None]]] = {
+    ("ray.io/v1", "RayCluster"): _ray_cluster_at("spec"),
+    ("ray.io/v1", "RayJob"): _ray_job,
+    ("ray.io/v1", "RayService"): _ray_cluster_at("spec.rayClusterConfig"),
+    ("sparkoperator.k8s.io/v1beta2", "SparkApplication"): _spark,
+    ("kubeflow.org/v1", "PyTorchJob"): _elastic("pytorchReplicaSpecs"),
+    ("kubeflow.org/v1", "PaddleJob"): _elastic("paddleReplicaSpecs"),
+}
+
+
+def _refusal(field: str, why: str) -> Rejected:
+    return Rejected(RejectCode.INVALID_VALUE, f"{field}: {why}", field)

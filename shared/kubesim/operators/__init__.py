@@ -1,0 +1,1 @@
+"""Scripted operators of custom kinds: JobSets, jobs of Kubeflow, of Ray and of Spark, AppWrappers."""

@@ -1,0 +1,22 @@
+"""Objects on the wire that an agent of this hub wrote and that nothing desires any more."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+_Name = Annotated[str, Field(max_length=253)]
+
+
+class LeftObject(BaseModel):
+    """An object, no Job, that an agent of this hub wrote, which its managed fields prove."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    api_version: _Name
+    kind: _Name
+    namespace: _Name = ""
+    name: _Name
+    created: bool = False  # by an agent; False: it was taken over
+    placed_by: str = Field(
+        default="", max_length=320
+    )  # protocol 7: Kind/name of its placement; "": not told
