@@ -29,7 +29,7 @@ class CronTime:
 
     def __init__(self) -> None:
         self.at: dt.datetime | None = None
-        self.is_applied = False
+        self.asked: dt.datetime | None = None  # a user who heard no answer asks for the same time
         self.went_back = False  # the store may have lost the CronJob, or the Job
 
     def looked_over(self, rows: dict[str, Any]) -> None:
@@ -43,7 +43,7 @@ class CronTime:
 
     def unsettled(self, rows: dict[str, Any]) -> tuple[str, str] | None:
         """The time has become a Job, unless the store that knew of it is gone."""
-        if self.at is None or not self.is_applied or self.went_back:
+        if self.at is None or self.went_back:
             return None
         if child_uid(UID, self.at) not in rows:
             return "R-25", f"the time {self.at} of {NAME} has become no Job"
@@ -59,20 +59,23 @@ def begin(run: Any) -> None:
     at = die.random() * 30.0
 
     def apply() -> None:
-        if not run.hub.up:  # a user tries again
+        times = run.hub.checks.cron_time
+        applied = partial(_apply_cron_job, notes=notes, times=times, hub=run.hub)
+        if not run.hub.up or not run.hub.schedule(applied):  # a user tries again
             run.world.after(1.0, apply)
             return
         run.pending -= 1
-        intake = run.hub.hub.settings.intake
-        run.hub.schedule(partial(_apply_cron_job, notes=notes, intake=intake))
 
     run.pending += 1
     run.world.after(at, apply)
 
 
-def _apply_cron_job(tx: Transaction, notes: dict[str, str], intake: Any) -> dt.datetime:
-    """Apply it in a transaction; its only time, which is the present minute."""
-    due = tx.now.replace(second=0, microsecond=0)
+def _apply_cron_job(
+    tx: Transaction, notes: dict[str, str], times: CronTime, hub: Any
+) -> dt.datetime:
+    """Apply it in a transaction; its only time, which is the minute of the first attempt."""
+    due = times.asked = times.asked or tx.now.replace(second=0, microsecond=0)
+    is_new = objects.get(tx, UID) is None
     job = a_job("x", "n", queue="q", annotations=notes)
     manifest = {
         "apiVersion": "batch/v1",
@@ -86,8 +89,10 @@ def _apply_cron_job(tx: Transaction, notes: dict[str, str], intake: Any) -> dt.d
             },
         },
     }
-    (applied,) = apply_documents(tx, [draft(parse(manifest), tx.now, uid=UID)], intake)
+    drafted = draft(parse(manifest), tx.now, uid=UID)
+    (applied,) = apply_documents(tx, [drafted], hub.hub.settings.intake)
     assert applied.error is None, applied
-    before = CronStatus(decided_until=due - dt.timedelta(minutes=1))
-    objects.set_statuses(tx, {UID: told(before, "n")})
+    if is_new:
+        before = CronStatus(decided_until=due - dt.timedelta(minutes=1))
+        objects.set_statuses(tx, {UID: told(before, "n")})
     return due

@@ -6,6 +6,8 @@ agent's requests go to one process for a while, then to another. How PostgreSQL'
 is tested beside it (tests/store).
 """
 
+import datetime as dt
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -376,21 +378,23 @@ class Replicas(Whole):
 
     def submit(self, uid: str, name: str, notes: dict[str, str]) -> None:
         """Where nobody answers, or nobody knows how it ended, it is said again."""
-        process = self._some()
-        if process is not None:
-            self._be(process)
-            with suppress(StoreUnavailable):
-                super().submit(uid, name, notes)
-                return
-            self._look_at_the_books()
-        self.world.after(1.0, self.submit, uid, name, notes)
+        if not self._told(partial(super().submit, uid, name, notes)):
+            self.world.after(1.0, self.submit, uid, name, notes)
+
+    def schedule(self, apply: Callable[[Transaction], dt.datetime]) -> bool:
+        return self._told(partial(super().schedule, apply))
 
     def wish(self, uid: str, wish: str) -> None:
+        if not self._told(partial(super().wish, uid, wish)):
+            self.world.after(1.0, self.wish, uid, wish)
+
+    def _told(self, what: Callable[[], object]) -> bool:
+        """Whether a process took what a user says."""
         process = self._some()
         if process is not None:
             self._be(process)
             with suppress(StoreUnavailable):
-                super().wish(uid, wish)
-                return
+                what()
+                return True
             self._look_at_the_books()
-        self.world.after(1.0, self.wish, uid, wish)
+        return False

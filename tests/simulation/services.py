@@ -322,12 +322,12 @@ class Whole:
         self.look_soon(0.05)
         self.world.happens("submit", "north")
 
-    def schedule(self, apply: Callable[[Transaction], dt.datetime]) -> None:
-        """Apply the CronJob, as a user does."""
-        times = self.checks.cron_time
-        times.at, times.is_applied = self.run(self.hub.write(apply)), True
+    def schedule(self, apply: Callable[[Transaction], dt.datetime]) -> bool:
+        """Whether the hub took the CronJob of a user."""
+        self.checks.cron_time.at = self.run(self.hub.write(apply))
         self._look_at_the_books()
         self.look_soon(0.05)
+        return True
 
     def _apply(
         self, tx: Transaction, uid: str, name: str, notes: dict[str, str], pods: int
