@@ -34,7 +34,7 @@ from hub.services.scheduling.turn import Scheduler
 from hub.services.works import cluster_loss
 from hub.store import clusters, workloads
 from hub.store.engine import Database
-from hub.store.errors import StaleTerm
+from hub.store.errors import StaleTerm, StoreUnavailable
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
 from shared.kinds.registry import parse
@@ -276,7 +276,7 @@ class Whole:
             await old.turn()
 
         kept, self._meanwhile = self._meanwhile, []
-        with suppress(StaleTerm):
+        with suppress(StaleTerm, StoreUnavailable):  # a commit may break before its term is read
             self.run(decide())
         self._meanwhile = kept
         if self._read_books()[0] != self.books.workloads:
