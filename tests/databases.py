@@ -135,6 +135,7 @@ class Server:
             **self._as,
         )
         self._process: subprocess.Popen[bytes] | None = None
+        self._conn: psycopg.Connection[Any] | None = None
         self.start()
 
     def start(self) -> None:
@@ -171,6 +172,8 @@ class Server:
 
     def stop(self, number: int) -> None:
         """End it by a signal: SIGINT fast, SIGQUIT at once as in a crash; returns once it has ended."""
+        if self._conn is not None:
+            self._conn.close()
         if self._process is not None:
             self._process.send_signal(number)
             self._process.wait(60)
@@ -223,12 +226,10 @@ class Server:
 
     def database(self, name: str, template: str = "template0") -> str:
         """The address of a database, which is made where there is none: a copy of `template`."""
-        with psycopg.connect(self.address("postgres"), autocommit=True) as conn:
-            found = conn.execute(
-                "SELECT 1 FROM pg_database WHERE datname = %s", (name,)
-            ).fetchone()
-            if found is None:
-                conn.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"{_copied(conn)}')
+        conn = self._administrator()
+        found = conn.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone()
+        if found is None:
+            conn.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"{_copied(conn)}')
         return self.address(name)
 
     def database_of(self, folder: Path | str, template: str = "template0") -> str:
@@ -244,11 +245,17 @@ class Server:
         names = [name for name, of in self._made.items() if of.is_relative_to(folder)]
         if not names:
             return
-        with psycopg.connect(self.address("postgres"), autocommit=True) as conn:
-            for name in names:
-                with contextlib.suppress(psycopg.Error):
-                    conn.execute(f'DROP DATABASE "{name}"')
-                    del self._made[name]
+        conn = self._administrator()
+        for name in names:
+            with contextlib.suppress(psycopg.Error):
+                conn.execute(f'DROP DATABASE "{name}"')
+                del self._made[name]
+
+    def _administrator(self) -> psycopg.Connection[Any]:
+        """A connection that stays open: each costs the server a process, and every test needs two."""
+        if self._conn is None or self._conn.closed:
+            self._conn = psycopg.connect(self.address("postgres"), autocommit=True)
+        return self._conn
 
     def end(self) -> None:
         """End it, with all that it keeps."""

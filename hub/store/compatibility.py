@@ -9,13 +9,15 @@ hub can not know it.
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from hub.store.dialect import insert
+from hub.store.lookup import Prepared
 from hub.store.tables import settings
 from shared.documents import Json
 
 _KEY: Final = "schema"  # a setting: {"revision": at which it is, "beside": [older revisions]}
+_TOLD: Final = Prepared(select(settings.c.value).where(settings.c.name == bindparam("named")))
 
 
 def beside(conn: Connection, revision: str) -> tuple[str, ...]:
@@ -43,5 +45,5 @@ def forget(conn: Connection) -> None:
 
 
 def _read(conn: Connection) -> Json:
-    found = conn.execute(select(settings.c.value).where(settings.c.name == _KEY)).scalar()
+    found = _TOLD.scalar(conn, named=_KEY)
     return found if isinstance(found, dict) else {}

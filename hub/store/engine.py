@@ -5,6 +5,7 @@ Functions over a `Transaction` are synchronous; here they get their transaction.
 """
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -54,19 +55,21 @@ class Database:
         self._clock = clock
         self.shared = backend.shared  # with other hubs
         engine = backend.writer_engine()
-        try:
-            with engine.begin() as conn:
-                backend.enter(conn, first=True)
-                backend.check(conn)
+        with contextlib.ExitStack() as undo:
+            undo.callback(engine.dispose)
+            writing = engine.connect()
+            undo.callback(writing.close)
+            with writing.begin():
+                backend.enter(writing, first=True)
+                backend.check(writing)
                 if learn is not None:
-                    learn(backend.now(conn))
-                if migrate(conn, allowed=may_migrate, running=backend.hubs(conn)):
-                    backend.disconnect(conn)
-                begun = Transaction(conn, clock.now())
+                    learn(backend.now(writing))
+                if migrate(writing, allowed=may_migrate, running=backend.hubs(writing)):
+                    backend.disconnect(writing)
+                begun = Transaction(writing, clock.now())
                 sealing.enter(begun, backend.where)
                 self.revision = changes.last_revision(begun)
-        finally:
-            engine.dispose()
+            undo.pop_all()  # the writer keeps the connection
         self._read_engine = backend.reader_engine(READERS)
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
         self._followers: frozenset[Subscription] = (
@@ -80,7 +83,7 @@ class Database:
         self._left_behind: LeftBehind | None = None
         self._telling = threading.Lock()  # commits are announced in order, whoever found them
         self._told = self.revision
-        self._writer = Writer(backend, clock, self.revision, self._published)
+        self._writer = Writer(backend, writing, clock, self.revision, self._published)
         self._follower = Follower(backend, self._found, learn) if backend.shared else None
 
     @classmethod

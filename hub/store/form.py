@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import StaticPool
 
-from hub.store import form_of_types
+from hub.store import driver, form_of_types
 from hub.store.tables import metadata
 
 _MOST_NAMED = 4
@@ -67,7 +67,7 @@ def statements() -> Iterable[str]:
 
 def _needed(conn: Connection) -> set[str]:
     if conn.dialect.name != "sqlite":
-        return form_of_types.declared(conn.dialect)
+        return set(form_of_types.declared(conn.dialect))
     return set(_new().facts)
 
 
@@ -143,4 +143,4 @@ def _matters(fact: str) -> bool:
 
 
 def _ask(conn: Connection, statement: str, *values: str) -> list[Any]:
-    return list(conn.exec_driver_sql(statement, values).all())
+    return driver.ask(conn, statement, values)

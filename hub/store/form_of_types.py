@@ -1,11 +1,13 @@
 """The facts of `hub.store.form` on PostgreSQL: what is declared, and what the catalog says is there."""
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sqlalchemy import Connection, Dialect, Index, UniqueConstraint
 from sqlalchemy.types import TypeEngine
 
+from hub.store import driver
 from hub.store.tables import metadata
 
 # Tables of the schema that the hub's own are made in. format_type spells a type as SQL does, in small
@@ -31,8 +33,9 @@ _INDEXES: Final = (
 )
 
 
-def declared(dialect: Dialect) -> set[str]:
-    """The required parts of this release's tables."""
+@functools.lru_cache(maxsize=4)
+def declared(dialect: Dialect) -> frozenset[str]:
+    """The required parts of this release's tables, which do not change while it runs."""
     facts: set[str] = set()
     for name, table in metadata.tables.items():
         facts.add(f"table {name}")
@@ -45,17 +48,17 @@ def declared(dialect: Dialect) -> set[str]:
         for constraint in table.constraints:
             if isinstance(constraint, UniqueConstraint):
                 facts.add(_unique(name, [column.name for column in constraint.columns]))
-    return facts
+    return frozenset(facts)
 
 
 def found(conn: Connection) -> set[str]:
     """The hub's tables in this database."""
     facts: set[str] = set()
-    for table, name, kind, not_null in conn.exec_driver_sql(_COLUMNS):
+    for table, name, kind, not_null in driver.ask(conn, _COLUMNS):
         if table in metadata.tables:
             facts.add(f"table {table}")
             facts.add(_spelled(table, name, kind, null=not not_null))
-    for table, columns, primary, unique, partial in conn.exec_driver_sql(_INDEXES):
+    for table, columns, primary, unique, partial in driver.ask(conn, _INDEXES):
         if table not in metadata.tables:
             continue
         if primary:

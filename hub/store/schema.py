@@ -12,8 +12,9 @@ from typing import Any, Final
 from sqlalchemy import Connection, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from hub.store import compatibility, form, narrowing, tallies
+from hub.store import compatibility, driver, form, narrowing, tallies
 from hub.store.errors import REMEDY, StoreError
+from hub.store.lookup import Prepared
 from hub.store.tables import metadata, workloads
 
 HEAD: Final = "2026_11_30_kind_versions"
@@ -36,6 +37,9 @@ BESIDE: Final = (
 FIRST_OF_POSTGRES: Final = "2026_11_23_replicas"
 _VERSIONS: Final = "alembic_version"
 _SCRIPTS: Final = Path(__file__).parent / "migrations"
+_NEWER_WORK: Final = Prepared(
+    select(workloads.c.uid).where(workloads.c.kind.not_in(["Job", "Workload"])).limit(1)
+)
 _MIGRATE: Final = "roadstead admin migrate"
 
 
@@ -73,9 +77,7 @@ def migrate(conn: Connection, *, allowed: bool = True, running: Collection[str] 
 
 def _has_newer_work(conn: Connection) -> bool:
     """Whether there is work of kinds that the hubs of `BESIDE` would take for Jobs (`newer_work`)."""
-    c = workloads.c
-    found = select(c.uid).where(c.kind.not_in(["Job", "Workload"])).limit(1)
-    return conn.execute(found).first() is not None
+    return bool(_NEWER_WORK.rows(conn))
 
 
 def revision(conn: Connection) -> str | None:
@@ -83,18 +85,26 @@ def revision(conn: Connection) -> str | None:
 
     Raises UnknownSchema: the tables are not the hub's, or they name several revisions.
     """
-    present = set(inspect(conn).get_table_names())
+    present = _tables(conn)
     if not present:
         return None
     if _VERSIONS not in present:
         raise UnknownSchema("the database holds tables that are not the hub's")
-    named = list(conn.execute(text(f"SELECT version_num FROM {_VERSIONS}")).scalars())  # noqa: S608 - a constant
+    named = [name for (name,) in driver.ask(conn, f"SELECT version_num FROM {_VERSIONS}")]  # noqa: S608 - a constant
     if len(named) > 1:
         raise UnknownSchema(
             f"the database names {len(named)} revisions in table {_VERSIONS} ({', '.join(sorted(named))}), "
             f"and has one: {REMEDY}, or delete the rows of the others"
         )
     return str(named[0]) if named else str(None)
+
+
+def _tables(conn: Connection) -> set[str]:
+    """The names of all tables but SQLite's own."""
+    if conn.dialect.name != "sqlite":
+        return set(inspect(conn).get_table_names())
+    found = driver.ask(conn, "SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {name for (name,) in found if not name.startswith("sqlite_")}
 
 
 def is_known(name: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from hub.store import scoping
+from hub.store import driver, scoping
 from hub.store.bulk import Bulk
 from hub.store.lookup import Prepared
 from hub.store.tables import tallies
@@ -29,6 +29,7 @@ _REMOVE_EMPTY: Final = Bulk(
         *(tallies.c[name] == bindparam(f"b_{name}") for name in _KEY), tallies.c.number <= 0
     )
 )
+_FORGET_EMPTY: Final = "DELETE FROM tallies WHERE number <= 0"
 _SHOWN: Final = "({row}.deleted_at IS NULL OR {row}.live IS NOT NULL)"
 _NEW, _OLD = _SHOWN.format(row="NEW"), _SHOWN.format(row="OLD")
 _ADD: Final = (
@@ -89,7 +90,7 @@ def ensure(conn: Connection) -> None:
         _ensure_sqlite(conn)
     else:
         _ensure_postgres(conn)
-    conn.execute(tallies.delete().where(tallies.c.number <= 0))
+    driver.run(conn, _FORGET_EMPTY)
 
 
 def remove(conn: Connection) -> None:
@@ -115,8 +116,8 @@ def trim(tx: Transaction, limit: int) -> int:
 
 def _ensure_sqlite(conn: Connection) -> None:
     wanted = {name: f"CREATE TRIGGER {name} {rule}" for name, rule in _SQLITE.items()}
-    rows = conn.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
-    found = {name: sql for name, sql in rows.all() if name.startswith("tally_")}
+    rows = driver.ask(conn, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+    found = {name: sql for name, sql in rows if name.startswith("tally_")}
     if found != wanted:
         for name in found:
             conn.exec_driver_sql(f"DROP TRIGGER {name}")

@@ -75,17 +75,23 @@ Outcome = tuple[list[Settled], list[Change]]
 
 
 class Writer:
-    """The writing thread. `published(settled, changes)` is called in it after every commit.
+    """The writing thread, with the open connection `writing` of `backend`.
 
-    `changes`: what was committed since the last call, by others first where others write too.
+    `published(settled, changes)` is called in it after every commit. `changes`: what was committed since
+    the last call, by others first where others write too.
     """
 
     def __init__(
-        self, backend: Backend, clock: Clock, revision: int, published: Published
+        self,
+        backend: Backend,
+        writing: Connection,
+        clock: Clock,
+        revision: int,
+        published: Published,
     ) -> None:
         self._backend = backend
-        self._engine: Engine = backend.writer_engine()
-        self._conn: Connection = self._engine.connect()
+        self._engine: Engine = writing.engine
+        self._conn = writing
         self._clock = clock
         self._revision = revision
         self._published = published

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import cel
-
 from tests import manifests
+from tests.deploy.expressions import value_of
 from tests.house.sources import REPOSITORY
 
 MARK = {"roadstead.dev/managed-by": "h"}
@@ -76,7 +75,7 @@ def is_allowed(
     }
 
     def value(expression: str) -> Any:
-        return cel.evaluate(expression.replace("dyn(", "("), known)
+        return value_of(expression, known)
 
     for each in spec["variables"]:
         known["variables"][each["name"]] = value(each["expression"])

@@ -4,9 +4,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-import cel
-
 from tests import manifests
+from tests.deploy.expressions import value_of
 from tests.house.sources import REPOSITORY
 
 Json = dict[str, Any]
@@ -16,8 +15,6 @@ MIRROR_GUARD: Final = REPOSITORY / "deploy/hub-cluster/mirror-guard.yaml"
 # Nor does it know who may do what: the authorizer allows everything, or nothing.
 _MAY: Final = re.compile(r"authorizer\..*?\.allowed\(\)")
 _SUM: Final = re.compile(r"[\w.]+\.map\(k, size\(k\) \+ size\([\w.]+\[k\]\)\)\.sum\(\)")
-_ROOT: Final = re.compile(r"\b[a-zA-Z]+\b")
-_VARIABLE: Final = re.compile(r"\bvariables\.(\w+)")
 HUB_ACCOUNT: Final = "system:serviceaccount:roadstead:hub"
 
 
@@ -56,19 +53,10 @@ def refusals(
 
     def value(expression: str) -> Any:
         given = _MAY.sub(str(may).lower(), _SUM.sub("0", expression))
-        return cel.evaluate(given.replace("dyn(", "("), _named(expression, known))
+        return value_of(given, known)
 
     if not all(value(each["expression"]) for each in spec.get("matchConditions", ())):
         return []
     for each in spec.get("variables", ()):
         known["variables"][each["name"]] = value(each["expression"])
     return [each["message"] for each in spec["validations"] if value(each["expression"]) is False]
-
-
-def _named(expression: str, known: Json) -> Json:
-    """The part of `known` that an expression names: the library copies all that it gets."""
-    variables = set(_VARIABLE.findall(expression))
-    return {
-        **{name: known[name] for name in _ROOT.findall(expression) if name in known},
-        "variables": {n: v for n, v in known["variables"].items() if n in variables},
-    }

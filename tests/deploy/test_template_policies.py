@@ -8,13 +8,13 @@ import copy
 from pathlib import Path
 from typing import Any
 
-import cel
 import pytest
 
 from shared.kinds.dispatched import DISPATCHED
 from tests import manifests
 from tests.attack.hostile import HostileJob, harmless_job, hostile_templates
 from tests.attack.parents import PARENTS, parent_of
+from tests.deploy.expressions import value_of
 from tests.house.sources import REPOSITORY
 
 Json = dict[str, Any]
@@ -60,7 +60,7 @@ def refusals(
     }
 
     def value(expression: str) -> Any:
-        return cel.evaluate(expression.replace("dyn(", "("), known)
+        return value_of(expression, known)
 
     if not all(value(each["expression"]) for each in spec["matchConditions"]):
         return []

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import LargeBinary, select, type_coerce
 
 from hub.store import manifests
-from hub.store.backends.sqlite import Sqlite
+from hub.store.backends.choose import backend_of
 from hub.store.engine import Database
 from hub.store.keyring import NO_KEYS, Keyring, Sealed
 from hub.store.tables import manifests as table
@@ -12,7 +12,8 @@ from shared.clock import ManualClock
 from tests import prepared
 from tests.store.build import START
 
-pytestmark = [pytest.mark.anyio, pytest.mark.store("sqlite")]
+pytestmark = pytest.mark.anyio
+OF_A_FILE = pytest.mark.store("sqlite")
 ONE, TWO = Keyring([b"1" * 32]), Keyring([b"2" * 32])
 TEXT = b'{"password":"canary"}'
 PLACE = "manifests.manifest"
@@ -33,6 +34,7 @@ async def kept(folder, keys):
         await db.close()
 
 
+@OF_A_FILE
 async def test_each_hub_of_a_process_seals_with_its_own_keys(tmp_path):
     """The statement that another hub compiled before seals with the keys of that one."""
     for name, mine, others in (("one", ONE, TWO), ("two", TWO, ONE)):
@@ -42,6 +44,7 @@ async def test_each_hub_of_a_process_seals_with_its_own_keys(tmp_path):
             others.unseal(raw, PLACE)
 
 
+@OF_A_FILE
 @pytest.mark.parametrize("order", [(ONE, NO_KEYS), (NO_KEYS, ONE)], ids=["after", "before"])
 async def test_a_hub_without_keys_writes_clear_text_beside_one_with_keys(tmp_path, order):
     """Whichever of them compiled the statement first."""
@@ -50,14 +53,13 @@ async def test_a_hub_without_keys_writes_clear_text_beside_one_with_keys(tmp_pat
         assert (raw == TEXT) is (keys is NO_KEYS)
 
 
-def test_engines_with_one_keyring_share_compiled_statements():
-    """The second engine does not compile what the first has."""
+def test_engines_with_one_keyring_share_compiled_statements(tmp_path):
+    """The second engine does not compile what the first has; one with another keyring does."""
     statement = select(table.c.manifest).where(table.c.uid == "shared by two engines")
-    found = []
-    for _ in range(2):
-        engine = Sqlite("sqlite://", ONE).writer_engine()
+    url, found = prepared.url_of(tmp_path), []
+    for keys in (ONE, ONE, TWO):
+        engine = backend_of(url, keys=keys).writer_engine()
         with engine.begin() as conn:
-            table.create(conn)
             found.append(conn.execute(statement).context.cache_hit.name)
         engine.dispose()
-    assert found == ["CACHE_MISS", "CACHE_HIT"]
+    assert found == ["CACHE_MISS", "CACHE_HIT", "CACHE_MISS"]

@@ -23,13 +23,14 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, QueuePool
 
-from hub.store.backends import stopped
+from hub.store.backends import compiled, stopped
 from hub.store.backends.backend import Entered, Feed
 from hub.store.columns import give_keys
 from hub.store.dialect import PATIENT_S
 from hub.store.errors import UnusableDatabase
 from hub.store.keyring import NO_KEYS, Keyring
 from hub.store.schema import HEAD
+from shared.documents import JsonView
 
 OLDEST: Final = 13  # pg_current_xact_id
 CONNECT_S: Final = 5
@@ -77,7 +78,7 @@ class Postgres:
         self._keys = keys
         self._idle_s = IDLE_S if name.startswith(HUB_NAME) else PATIENT_S
         try:
-            self._url = make_url(url).set(drivername="postgresql+psycopg")
+            self._url = make_url(url).set(drivername=compiled.POSTGRES)
         except ArgumentError as error:
             raise UnusableDatabase("the database's address can not be read") from error
         self.where = self._url.set(drivername="postgresql").render_as_string(hide_password=True)
@@ -183,10 +184,16 @@ class Postgres:
     def open_feed(self) -> Feed:
         return _Notifications(self._engine(NullPool, isolation_level="AUTOCOMMIT"))
 
-    def _engine(self, pool: type[NullPool] | type[QueuePool], **options: Any) -> Engine:
+    def _engine(
+        self,
+        pool: type[NullPool] | type[QueuePool],
+        execution_options: JsonView | None = None,
+        **options: Any,
+    ) -> Engine:
         engine = create_engine(
             self._url,
             poolclass=pool,
+            execution_options={**compiled.OF_POSTGRES, **(execution_options or {})},
             hide_parameters=True,  # manifests hold what no log may say
             paramstyle="format",  # by place, as `hub.store.bulk` gives them
             connect_args={

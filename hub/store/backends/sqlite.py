@@ -59,11 +59,10 @@ class Sqlite:
     def check(self, conn: Connection) -> None:
         """Read a small file through."""
         pages, size = (
-            int(conn.exec_driver_sql(f"PRAGMA {name}").scalar_one())
-            for name in ("page_count", "page_size")
+            int(driver.ask(conn, f"PRAGMA {name}")[0][0]) for name in ("page_count", "page_size")
         )
         if pages * size <= CHECKED_BYTES:
-            found = str(conn.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
+            found = str(driver.ask(conn, "PRAGMA quick_check(1)")[0][0])
             if found != "ok":
                 raise UnusableDatabase(f"{self.where} is damaged ({found}); {REMEDY}")
 
@@ -106,9 +105,9 @@ def _engine(
     **options: int,
 ) -> Engine:
     engine = create_engine(
-        make_url(url).set(drivername=compiled.DRIVER),
+        make_url(url).set(drivername=compiled.SQLITE),
         poolclass=pool,
-        execution_options=compiled.SHARED,
+        execution_options=compiled.OF_SQLITE,
         hide_parameters=True,  # manifests hold what no log may say
         connect_args={
             "check_same_thread": False,

@@ -145,11 +145,11 @@ async def test_successors_that_are_never_used_do_not_pile_up(tmp_path):
         given = []
         while await hub.answers(old) == "":
             given.append(await hub.gives(old))
-            hub.clock.advance(20)
-        assert len(given) > 1000
+            hub.clock.advance(100)
+        assert len(given) > 200
         rows = [await hub.db.read(call(tokens.get, text.partition(".")[0])) for text in given]
         live = [row for row in rows if row.superseded_at is None]
-        assert len(live) <= OVERLAP.total_seconds() / 20 + 1
+        assert len(live) <= OVERLAP.total_seconds() / 100 + 1
         assert await hub.answers(old) == "TOKEN_EXPIRED"
         assert await hub.answers(given[-1]) == "", "it was saved after all"
 
