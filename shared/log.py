@@ -1,16 +1,13 @@
 """Logging for every process: structured events to standard error, secrets left out.
 
-`configure` is called once by a composition root; modules take `structlog.get_logger()`. Their lines go
-straight to the stream: by way of the standard library each cost twice the CPU. Loggers of the standard
-library (uvicorn, SQLAlchemy) get the same form.
+`configure` is called once by a composition root; modules take `structlog.get_logger()`. Their events and
+those of loggers of the standard library (uvicorn, SQLAlchemy) go through one handler, in one form.
 """
 
-import contextlib
 import functools
 import logging
 import re
 import sys
-import threading
 from collections.abc import Mapping, MutableMapping
 from typing import Any, Final, Literal, TextIO
 
@@ -34,7 +31,10 @@ Event = MutableMapping[str, Any]
 
 
 def configure(level: str = "info", fmt: Format = "text", stream: TextIO | None = None) -> None:
-    """Set up logging: `text` is key=value for people and grep, `json` one object a line."""
+    """Set up logging: `text` is key=value for people and grep, `json` one object a line.
+
+    A closed stream or a full disk stops no work, and is not reported.
+    """
     out = stream or sys.stderr
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -46,11 +46,11 @@ def configure(level: str = "info", fmt: Format = "text", stream: TextIO | None =
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer() if fmt == "json" else _line
     )
-    lines = _Lines(out)
+    events = logging.getLogger("roadstead")
     structlog.configure(
-        processors=[*shared, renderer],
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(_number(level)),
-        logger_factory=lambda *_: lines,
+        logger_factory=lambda *_: events,
         cache_logger_on_first_use=False,
     )
     sink = logging.StreamHandler(out)
@@ -63,23 +63,9 @@ def configure(level: str = "info", fmt: Format = "text", stream: TextIO | None =
     root = logging.getLogger()
     root.handlers[:] = [sink]
     root.setLevel(_number(level))
+    logging.raiseExceptions = False  # else the handler writes a traceback for each such line
     for chatty in _CHATTY:  # a line per request is no news
         logging.getLogger(chatty).setLevel(max(_number(level), logging.WARNING))
-
-
-class _Lines:
-    """Writes lines as they are rendered; a closed stream or a full disk stops no work."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._one = threading.Lock()  # at a time: lines of several threads do not mix
-
-    def msg(self, line: str) -> None:
-        with self._one, contextlib.suppress(OSError, ValueError):  # a full disk; a closed stream
-            self._out.write(f"{line}\n")
-            self._out.flush()
-
-    debug = info = warning = error = critical = msg
 
 
 _LOGFMT: Final = structlog.processors.LogfmtRenderer(

@@ -213,6 +213,7 @@ class HubClient:
             said.capacity = _without_nodes(said.capacity)
         if self.protocol < versions.OBJECT_UIDS:
             said.observed = _of_before(said.observed, self.protocol)
+            said.kinds_unread = None
         held = {
             versions.RULES_HEADER: str(request.availability or 0),
             versions.NAMESPACES_HEADER: str(request.namespaces_held or 0),

@@ -196,7 +196,6 @@ class Exchange:
             marks=self._reconciler.marks.tell(everything=self._full),
             wait_s=self._poll_s if quiet else 0,
             desired=self.desired.base,
-            jobs_read=self._reconciler.jobs_read.done,
             observed=ObservedSet.model_construct(
                 full=self._full,
                 digest=observed.digest,
@@ -207,6 +206,7 @@ class Exchange:
             availability=self._reconciler.rules.revision,
             kinds_held=self._reconciler.kinds.revision,
             **self._reconciler.watch.holds,
+            **self._reconciler.jobs_read.told(),
         )
         sent = _Sent(request, now, entries, mark)
         sent.task = asyncio.create_task(self._hub.sync(self._secret, request))

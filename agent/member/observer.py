@@ -146,11 +146,12 @@ class Observer:
             if "/".join(key) in self.kinds:
                 self.want_jobs(*key)
 
-    def job_kinds(self) -> list[KindKey] | None:
+    def job_kinds(self, *, served: bool = True) -> list[KindKey] | None:
         """Kinds of which this member may hold objects of jobs; None: it is not known yet what it serves."""
         if self._watched is None or not self.kinds:
             return None
-        return sorted(k for k in self._job_kinds if k == JOB or "/".join(k) in self.kinds)
+        found = self._job_kinds | self._watched
+        return sorted(k for k in found if not served or k == JOB or "/".join(k) in self.kinds)
 
     def parent_kind(self, uid: str) -> KindKey:
         """The kind of a job's object, by the uid of its work: Job, unless another one is in view."""

@@ -4,7 +4,7 @@ A foreign object needs the consent of the member's people (`agent.member.consent
 rule says: without it the answer does not even tell whether the object differs.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from agent.decide.decision import Outcome, Trouble
 from agent.member.acceptance import Acceptance, made_for
@@ -17,6 +17,8 @@ from shared.consent import NOT_ACCEPTED, replaced
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.wire.agent_v1 import Work
+
+_MOST_OWNERS: Final = 4  # a RayService's pod has three
 
 
 class Permission(NamedTuple):
@@ -78,9 +80,34 @@ class TakeOver:
             if live["kind"] == "Namespace" and made_for(live, self._hub_id) is not None:
                 return f"{replaced(work.name)}, or let this hub take it over: {command}"
             return f"{stranger(live, self._hub_id)}; to let this hub take it over: {command}"
+        if maker := await self._maker(live):
+            return f"an object of this name is made for {maker} of this hub, and goes with it"
         if work.when_to_take_over == "IfNoDiff" and (found := _differences(work, live)):
             paths = ", ".join(difference.pointer for difference in found[:3])
             return f"{stranger(live, self._hub_id)}; it differs in {len(found)} fields: {paths}"
+        return ""
+
+    async def _maker(self, live: Object) -> str:
+        """Return kind and name of the object of ours for which an operator made this one; "" for none.
+
+        Children are never taken over, whatever the rules say: they go with their owner. An owner that is
+        gone, or that may not be read, has none that it could delete.
+        """
+        seen = live
+        for _ in range(_MOST_OWNERS):
+            owners = seen["metadata"].get("ownerReferences") or ()
+            owner = next((each for each in owners if each.get("controller")), None)
+            if owner is None:
+                return ""
+            place = live["metadata"].get("namespace") or "", owner["name"]
+            try:
+                seen = await self._client.get(owner["apiVersion"], owner["kind"], *place)
+            except (errors.NotFound, errors.Forbidden):
+                return ""
+            if seen["metadata"].get("uid") != owner.get("uid"):
+                return ""
+            if is_written_by_us(seen, self._hub_id):
+                return f"{owner['kind']} {owner['name']}"
         return ""
 
 

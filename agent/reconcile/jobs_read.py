@@ -3,31 +3,41 @@
 A cache proves nothing about what it lacks: its watch may be frozen, and a request of an earlier session may
 still take effect. So each session lists its Jobs, and objects of other kinds that may be jobs, once past
 every cache, in a read that begins when no earlier session can start anything (docs/explain/exactly-once.md,
-rules 4 and 12). Once the report holds each of them, it says so (`SyncRequest.jobs_read`).
+rules 4 and 12). Once the report holds each of them, it says so (`SyncRequest.jobs_read`). It reads each
+kind by itself, and names those that it has not read (`SyncRequest.kinds_unread`): nothing is proven of them.
+It reads placed CronJobs as well: the hub runs none beside a member that has one of its name.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import structlog
 
-from agent.member.observer import KindKey
+from agent.member.observer import KindKey, Observer
 from agent.objects.facts import Object, owner_of
+from agent.reconcile.kind_readings import KindReadings
 from agent.works.lease import Lease
 from shared import labels
 from shared.clock import Clock
 from shared.kube import errors
 from shared.kube.client import KubeClient
 from shared.wire.agent_v1 import Observed
+from shared.wire.left_objects import CRON_JOB
 
 log = structlog.get_logger(__name__)
 
 RETRY_S = 2.0
+AGAIN_S: Final = 300.0  # after a refusal: rights are rarely granted, and each refusal is audited
+IDLE_S: Final = 30.0  # between two looks for kinds that are new
+_CRON_JOB: Final = ("batch/v1", "CronJob")
+_REFUSED: Final = 403
 
 
 class JobsRead:
-    """One read of all objects of jobs per session; `done` once the report holds them all.
+    """One read of all objects of each kind of jobs per session; `done` once the report holds them all.
 
     `reported`: the entries of the report, by uid. `kinds`: theirs; None while they are not known.
+    `places`: the agent may place objects, so that it reads CronJobs as well.
     """
 
     def __init__(
@@ -39,6 +49,8 @@ class JobsRead:
         kinds: Callable[[], list[KindKey] | None],
         clock: Clock,
         news: Callable[[], None],
+        *,
+        places: bool = False,
     ) -> None:
         self._client = client
         self._hub_id = hub_id
@@ -47,31 +59,62 @@ class JobsRead:
         self._kinds = kinds
         self._clock = clock
         self._news = news
-        self.done = False
+        self._places = places
+        self._begun = False  # no earlier session can start Jobs
+        self._read: set[KindKey] = set()
+        self._refused: dict[KindKey, float] = {}  # until then
+
+    @property
+    def done(self) -> bool:
+        """Whether the objects of all kinds of jobs have been read and reported."""
+        return self._unread() in ([], [CRON_JOB])
+
+    def told(self) -> dict[str, Any]:
+        """What a request says of it."""
+        return {"jobs_read": self.done, "kinds_unread": self._unread()}
 
     async def run(self) -> None:
-        """Retry until the Jobs have been read and reported."""
-        while not self.done:
-            await self._clock.sleep(RETRY_S)
+        """Read each kind until its objects are reported, and then those that are told later."""
+        while True:
+            is_idle = self._unread() == [CRON_JOB] * (not self._places)
+            await self._clock.sleep(IDLE_S if is_idle else RETRY_S)
             await self.look()
 
     async def look(self) -> None:
-        """Read once, unless an earlier session may still start Jobs; a refused read is retried."""
-        kinds = self._kinds()
-        if self.done or kinds is None or self._lease.settled_at(self._clock.monotonic()) is None:
+        """Read what is unread, unless an earlier session may still start Jobs; a refused read is retried."""
+        kinds, now = self._kinds(), self._clock.monotonic()
+        if kinds is None or self._lease.settled_at(now) is None:
             return
-        owners: set[str] = set()
+        self._begun = True
+        before = len(self._read)
+        for key in [*kinds, *[_CRON_JOB] * self._places]:
+            if key not in self._read and self._refused.get(key, now) <= now:
+                await self._look_at(key)
+        if len(self._read) > before:
+            self._news()
+
+    async def _look_at(self, key: KindKey) -> None:
         selector = f"{labels.MANAGED_BY}={self._hub_id}"
         try:
-            for key in kinds:
-                listing = await self._client.list(*key, None, selector, slim=self._owner)
-                owners |= {str(each["owner"]) for each in listing.items if each["owner"]}
-        except errors.KubeError as failure:
-            log.info("jobs.not_read", error=failure.message)
+            listing = await self._client.list(*key, None, selector, slim=self._owner)
+        except errors.KindNotServed:  # so that nothing of it is there
+            self._read.add(key)
             return
+        except errors.KubeError as failure:
+            log.info("jobs.not_read", kind="/".join(key), error=failure.message)
+            if failure.status == _REFUSED:
+                self._refused[key] = self._clock.monotonic() + AGAIN_S
+            return
+        owners = {str(each["owner"]) for each in listing.items if each["owner"]}
         if all(self._is_reported(uid) for uid in owners):
-            self.done = True
-            self._news()
+            self._read.add(key)
+
+    def _unread(self) -> list[str] | None:
+        """Kinds that are not read; None while nothing is, or while the kinds are not known."""
+        kinds = self._kinds()
+        if kinds is None or not self._begun:
+            return None
+        return ["/".join(key) for key in [*kinds, _CRON_JOB] if key not in self._read]
 
     def _is_reported(self, uid: str) -> bool:
         entry = self._reported.get(uid)
@@ -80,3 +123,12 @@ class JobsRead:
     def _owner(self, job: Object) -> Object:
         """All that is kept of a listed Job."""
         return {"owner": owner_of(job, self._hub_id)}
+
+
+def kinds_to_read(observer: Observer, readings: KindReadings) -> list[KindKey] | None:
+    """Kinds of jobs that the agent and the hub know; None while one of them may be missing.
+
+    Those that are not served are among them: a group whose API server does not answer is not served
+    either, and a list tells them apart.
+    """
+    return observer.job_kinds(served=False) if readings.is_current else None

@@ -56,6 +56,11 @@ class KindReadings:
             self.revision, self._told = told.revision, told
             self._queue.put_nowait(None)
 
+    @property
+    def is_current(self) -> bool:
+        """True if the agent watches the kinds of the newest definitions that the hub told."""
+        return self.revision == self._taken
+
     def look(self, tracked: TrackedWork) -> None:
         """Have this version of the object read, if it is not a Job and was not read yet."""
         reading = tracked.seen.reading

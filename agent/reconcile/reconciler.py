@@ -29,7 +29,7 @@ from agent.objects.holds import is_job_work
 from agent.objects.rules import AvailabilityRules
 from agent.reconcile.copies import Copies, in_the_way
 from agent.reconcile.finalizers import FinalizerRemoval
-from agent.reconcile.jobs_read import JobsRead
+from agent.reconcile.jobs_read import JobsRead, kinds_to_read
 from agent.reconcile.kind_readings import KindReadings
 from agent.reconcile.leftover_kinds import LeftoverKinds
 from agent.reconcile.moments import Moments
@@ -96,8 +96,9 @@ class Reconciler:
         self.carrier = Steps(self._applier, lease, *carried, *seen)
         self._removals = FinalizerRemoval(clock, self._release)
         self.kinds = KindReadings(self.mark, self.observer.watch_served, clock)
-        read = self.observed.entries, self.observer.job_kinds
-        self.jobs_read = JobsRead(client, hub_id, lease, *read, clock, news)
+        read = self.observed.entries, partial(kinds_to_read, self.observer, self.kinds)
+        places = policy.profile != "jobs"
+        self.jobs_read = JobsRead(client, hub_id, lease, *read, clock, news, places=places)
 
     # --- what is desired -------------------------------------------------------------------------
 

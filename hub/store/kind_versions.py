@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from sqlalchemy import delete, func, or_, select, tuple_, update
+from sqlalchemy import delete, func, or_, select, true, tuple_, update
 
 from hub.domain.workloads.states import TERMINAL
 from hub.store.tables import kind_versions, workloads, works
@@ -106,13 +106,16 @@ def named_by_jobs(tx: Transaction) -> set[str]:
     return set(tx.conn.execute(query.distinct()).scalars())
 
 
-def uses(tx: Transaction, name: str, limit: int) -> list[KindUse]:
-    """Jobs that have not ended and are read by any version of this name, by place."""
+def uses(
+    tx: Transaction, name: str, limit: int, but: tuple[str, str] | None = None
+) -> list[KindUse]:
+    """Jobs that have not ended and are read by any version of this name, by place; none of kind `but`."""
     c = workloads.c
+    other = true() if but is None else or_(c.api_version != but[0], c.kind != but[1])
     query = (
         select(c.kind_version, c.namespace, c.name, c.cluster)
         .where(c.kind_version.startswith(f"{name}@", autoescape=True))
-        .where(c.state.not_in(list(TERMINAL)), c.live.is_(True))
+        .where(c.state.not_in(list(TERMINAL)), c.live.is_(True), other)
         .order_by(c.namespace, c.name)
         .limit(limit)
     )

@@ -282,11 +282,12 @@ def live_by_name(
     return {(row.namespace, row.name): row for row in rows}
 
 
-def has_other_kinds(tx: Transaction) -> bool:
-    """Tell if the store has a live job of another kind than Job."""
+def other_kinds(tx: Transaction) -> set[str]:
+    """The kinds but Job, as apiVersion/Kind, of which the store has a live job."""
     c = workloads.c
-    found = select(c.uid).where(c.live.is_(True), c.kind.not_in(("Job", BARE))).limit(1)
-    return tx.conn.execute(found).first() is not None
+    found = select(c.api_version, c.kind).distinct()
+    rows = tx.conn.execute(found.where(c.live.is_(True), c.kind.not_in(("Job", BARE))))
+    return {f"{api_version}/{kind}" for api_version, kind in rows}
 
 
 def newest_by_name(tx: Transaction, namespace: str, name: str, kind: str = RUN) -> Workload | None:

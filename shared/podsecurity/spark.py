@@ -81,10 +81,15 @@ def _check_role(said: Json, at: str, namespace: str, rules: Rules, found: Found)
         found.append(FieldError(where, RejectCode.INVALID_VALUE, text))
 
 
+def changes_pods(name: str) -> bool:
+    """Tell if a setting of `sparkConf` may change the pods, or where they run."""
+    return (name.startswith(_FORBIDDEN) and name not in _HARMLESS) or name in _VARIABLES
+
+
 def _check_setting(name: str, value: Any, field: str, found: Found) -> None:
     if not _NAME.fullmatch(name):
         _forbid(field, "is no name of a setting", found)
-    elif (name.startswith(_FORBIDDEN) and name not in _HARMLESS) or name in _VARIABLES:
+    elif changes_pods(name):
         text = (
             "changes the pods, or where they run, past every rule: say it in the fields of driver and "
             "executor, or in their templates"

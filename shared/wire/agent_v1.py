@@ -2,9 +2,8 @@
 
 The agent says what it observes, the hub answers what the cluster should hold. Both directions are
 deltas guarded by a digest; a full set goes over at session start, on mismatch and every ten minutes.
-A lost, doubled or reordered message delays work, no more (docs/explain/exactly-once.md).
-
-Counters: `incarnation` (hub store rolled back), `term` (paused leader), `session`+`seq` (replays), `epoch`.
+A lost, doubled or reordered message delays work, no more (docs/explain/exactly-once.md). Counters:
+`incarnation` (hub store rolled back), `term` (paused leader), `session`+`seq` (replays), `epoch`.
 """
 
 from typing import Annotated, Any, Literal
@@ -14,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shared.wire.availability_rules import AvailabilityRules
 from shared.wire.consent import ConsentReport, NamedNamespaces
 from shared.wire.kind_rules import KindDefinitions, KindRule
-from shared.wire.left_objects import LeftObject
+from shared.wire.left_objects import LeftObject, UnreadKinds
 from shared.wire.versions import OLDEST
 
 SYNC_PATH = "/agent/v1/sync"
@@ -335,6 +334,7 @@ class SyncRequest(Message):
     desired: DesiredBase = DesiredBase()
     observed: ObservedSet = ObservedSet()
     jobs_read: bool = False  # past the caches, and `observed` holds all of them
+    kinds_unread: UnreadKinds | None = None  # protocol 7: … but of these kinds; None: not told
     capacity: Capacity | None = None  # None: unchanged since the last acknowledged one
     availability: Whole | None = None  # by header: revision of its rules; None: it knows of none
     namespaces_held: Whole | None = None  # by header too; None: reports no consent

@@ -1,10 +1,13 @@
 """Objects on the wire that an agent of this hub wrote and that nothing desires any more."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# No kind of jobs; of the others `SyncRequest.kinds_unread` names it alone, as the hub runs its schedules.
+CRON_JOB: Final = "batch/v1/CronJob"
 _Name = Annotated[str, Field(max_length=253)]
+UnreadKinds = Annotated[list[Annotated[str, Field(max_length=512)]], Field(max_length=1000)]
 
 
 class LeftObject(BaseModel):

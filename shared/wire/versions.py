@@ -16,7 +16,8 @@ and what it lacks has a default, so that releases one minor apart understand eac
         objects that nothing desires any more (`Observed.left`)
     7   works of kinds that are no Jobs (`Work.kind_rule`), with the definitions of these kinds
         (`SyncReply.kinds`); works name the one object that they are about (`Work.object_uid`); entries of
-        objects that nothing desires name their placement (`LeftObject.placed_by`)
+        objects that nothing desires name their placement (`LeftObject.placed_by`); a session names the
+        kinds that it has not read (`SyncRequest.kinds_unread`)
 """
 
 import functools

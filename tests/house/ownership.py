@@ -23,6 +23,9 @@ PROOFS: Final = (
     "tests/agent/reconcile/test_copied_marks.py",
     "tests/agent/reconcile/test_compared.py",
     "tests/agent/reconcile/test_put_back.py",
+    "tests/agent/reconcile/test_children.py",
+    "tests/agent/reconcile/test_parents.py",
+    "tests/agent/reconcile/test_services.py",
     "tests/agent/reconcile/test_other_manifests.py",
     "tests/agent/member/test_foreign_marks.py",
     "tests/agent/hub/test_foreign_names.py",
@@ -34,6 +37,7 @@ PROOFS: Final = (
     "tests/services/placements/test_consent.py",
     "tests/domain/placement/test_placed_consent.py",
     "tests/services/placements/test_queue_jobs.py",
+    "tests/services/jobs/test_cron_beside_members.py",
 )
 
 

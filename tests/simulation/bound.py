@@ -84,6 +84,7 @@ sync = bound(
     **_STORE,
     offer=offers,
     accounted=accounted,
+    left_objects=memory.SILENT,
     sessions=sessions,
     awaited=awaited,
     desired_sets=desired_sets,

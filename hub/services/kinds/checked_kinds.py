@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from hub.services.kinds.declared_kinds import definition_of
 from hub.services.kinds.definitions import GivenDefinition, without_rivals
+from hub.services.kinds.kind_versions import refuse_another_kind
 from hub.store import kind_versions
 from hub.store.kind_versions import KindVersion
 from hub.store.transaction import Transaction
@@ -43,7 +44,8 @@ def _shown(each: KindVersion, counts: dict[str, tuple[int, int]], current: set[s
 def checked(tx: Transaction, given: Sequence[GivenDefinition]) -> list[Json]:
     """Compare sound definitions with the present versions; nothing is kept.
 
-    Raises Rejected (InvalidValue) for one whose kind another Karta defines.
+    Raises Rejected: InvalidValue for one whose kind another Karta defines, KindInUse for one of another kind
+    than that of the jobs that are read by it.
     """
     known = kind_versions.all_known(tx)
     newest = {each.name: each for each in known}
@@ -51,6 +53,8 @@ def checked(tx: Transaction, given: Sequence[GivenDefinition]) -> list[Json]:
     for one in without_rivals(given, in_use):
         if one.fault:
             raise Rejected(RejectCode.INVALID_VALUE, one.fault)
+        if one.definition is not None:
+            refuse_another_kind(tx, one.name, one.definition.of)
     counts = kind_versions.counts(tx)
     return [
         _checked(each, each.definition, newest.get(each.name), counts)

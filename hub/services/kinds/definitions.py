@@ -26,6 +26,7 @@ from shared.workkinds.plugins import PLUGINS
 
 KARTA: Final = (parse_karta.API_VERSION.partition("/")[0], parse_karta.KIND)
 EXTENSION: Final = (parse_extension.API_VERSION.partition("/")[0], parse_extension.KIND)
+KIND_FIELD: Final = "spec.structureDefinition.rootComponent.kind"  # of a Karta
 MOST_BYTES: Final = 64 << 10  # of a document
 MOST_EXPRESSIONS: Final = 256  # of a document: each takes milliseconds to compile
 _OURS: Final = frozenset({CLUSTER, KUEUE, PLACEMENT, KARTA[0], EXTENSION[0]})
@@ -60,12 +61,17 @@ def _check(parsed: Parsed) -> None:
     if (parsed.group, parsed.kind) == KARTA:
         karta = parse_karta.parse_karta(document, CompiledSyntax())
         if why := _not_to_be_defined(karta.of):
-            field = "spec.structureDefinition.rootComponent.kind"
-            raise Rejected(RejectCode.INVALID_VALUE, f"{field}: {why}", field)
+            raise Rejected(RejectCode.INVALID_VALUE, f"{KIND_FIELD}: {why}", KIND_FIELD)
     else:
         parse_extension.parse_extension(
             document, CompiledSyntax(), frozenset(PLUGINS), trusted=False
         )
+
+
+def kind_of(karta: JsonView) -> KindName:
+    """The kind that a checked Karta defines."""
+    of = karta["spec"]["structureDefinition"]["rootComponent"]["kind"]
+    return KindName(str(of.get("group") or ""), str(of["version"]), str(of["kind"]))
 
 
 def _not_to_be_defined(of: KindName) -> str:

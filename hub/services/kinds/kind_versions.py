@@ -8,13 +8,22 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from hub.services.kinds.declared_kinds import definition_of
-from hub.services.kinds.definitions import EXTENSION, KARTA, GivenDefinition, judge
+from hub.services.kinds.definitions import (
+    EXTENSION,
+    KARTA,
+    KIND_FIELD as _KIND_FIELD,
+    GivenDefinition,
+    is_definition,
+    judge,
+    kind_of,
+)
 from hub.store import kind_versions, objects, settings
-from hub.store.kind_versions import KindVersion
+from hub.store.kind_versions import KindUse, KindVersion
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.conditions import Status, find, is_true, remove, set_condition
 from shared.errors import Rejected
+from shared.kinds.parsed import Parsed
 from shared.reject_codes import RejectCode
 from shared.workkinds.definition import KindName
 from shared.workkinds.dispatchable import lacking
@@ -69,13 +78,26 @@ def dispatched(tx: Transaction) -> set[tuple[str, str]]:
     }
 
 
-def require_room(tx: Transaction, group: str, kind: str) -> None:
-    """Raise Rejected (TooManyItems) where no further Karta, or extension, is kept."""
-    if (group, kind) in (KARTA, EXTENSION) and len(objects.list_kind(tx, group, kind)) >= MOST:
-        text = (
-            f"the hub keeps at most {MOST} objects of kind {kind}: delete one that is not needed"
-        )
+def require(tx: Transaction, given: Parsed, row: StoredObject | None) -> None:
+    """Refuse a document that may not be kept beside what the hub has; `row`: the one that it changes.
+
+    Raises Rejected: TooManyItems where no further Karta, or extension, is kept; KindInUse for a Karta of
+    another kind than that of the jobs that are read by it.
+    """
+    if not is_definition(given.group, given.kind):
+        return
+    if row is None and len(objects.list_kind(tx, given.group, given.kind)) >= MOST:
+        text = f"the hub keeps at most {MOST} objects of kind {given.kind}: delete one that is not needed"
         raise Rejected(RejectCode.TOO_MANY_ITEMS, text, "kind")
+    if row is not None and (given.group, given.kind) == KARTA:
+        refuse_another_kind(tx, given.name, kind_of(given.raw))
+
+
+def refuse_another_kind(tx: Transaction, name: str, of: KindName) -> None:
+    """Raise Rejected (KindInUse) where jobs of another kind are read by the Karta of this name."""
+    if used := kind_versions.uses(tx, name, _NAMED + 1, but=(of.api_version, of.kind)):
+        text = f"{_KIND_FIELD}: jobs of another kind than {of} are read by the definition {name}"
+        raise Rejected(RejectCode.KIND_IN_USE, _with_jobs(text, name, used), _KIND_FIELD)
 
 
 def refuse_if_used(tx: Transaction, row: StoredObject) -> None:
@@ -84,15 +106,15 @@ def refuse_if_used(tx: Transaction, row: StoredObject) -> None:
     if kind not in (KARTA, EXTENSION):
         return
     name = row.name if kind == KARTA else _extended(row)
-    used = kind_versions.uses(tx, name, _NAMED + 1)
-    if used:
-        shown = ", ".join(f"{each.namespace}/{each.name}" for each in used[:_NAMED])
-        more = " and others" if len(used) > _NAMED else ""
-        text = (
-            f"jobs are read by the definition {name}: {shown}{more}; let them end, or delete them first "
-            f"(roadstead kinds versions {name})"
-        )
-        raise Rejected(RejectCode.KIND_IN_USE, text)
+    if used := kind_versions.uses(tx, name, _NAMED + 1):
+        text = f"jobs are read by the definition {name}"
+        raise Rejected(RejectCode.KIND_IN_USE, _with_jobs(text, name, used))
+
+
+def _with_jobs(text: str, name: str, used: Sequence[KindUse]) -> str:
+    shown = ", ".join(f"{each.namespace}/{each.name}" for each in used[:_NAMED])
+    more = " and others" if len(used) > _NAMED else ""
+    return f"{text}: {shown}{more}; let them end, or delete them first (roadstead kinds versions {name})"
 
 
 def _extended(row: StoredObject) -> str:

@@ -4,21 +4,25 @@ Placements made them in the time that a restored backup lacks, or a create took 
 removes them and nothing takes them over until an administrator decides (`hub.services.removals.decide`).
 The agent tells by the managed fields that an object is this hub's; labels alone are not enough.
 
+What no agent reports any more is not listed. A CronJob is kept all the same until its member is proven not
+to hold it: the hub takes none of that name with a queue meanwhile (`members_with`).
+
 A decision is a work that names the object by its uid (`ApplyOptions.object_uid`). While that work stands the
 object stays listed, however long its agent is silent; the agent's `Gone` ends both.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NotRequired, TypedDict
 
 from hub.domain.instants import stamp
 from hub.services.context import timeline
-from hub.store import objects, settings, works
+from hub.store import clusters, objects, settings, works
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
 from shared.documents import Json
-from shared.wire.agent_v1 import FULL_EVERY_S, Observed
+from shared.wire.agent_v1 import FULL_EVERY_S, Observed, SyncRequest
+from shared.wire.left_objects import CRON_JOB
 
 MOST: Final = 200  # of one member that are kept to be shown
 REMOVE: Final = "Remove"
@@ -60,7 +64,7 @@ def note(tx: Transaction, cluster: str, entries: Iterable[Observed]) -> None:
     if not found:
         return
     stored: dict[str, LeftRow] = settings.get(tx, _PREFIX + cluster) or {}
-    kept = _standing(stored, _works_of(tx, {cluster: stored}), cluster, tx.now)
+    kept = _kept(stored, _works_of(tx, {cluster: stored}), cluster, tx.now)
     changed = len(kept) < len(stored)
     for entry in found:
         known = kept.get(entry.object_uid)
@@ -89,6 +93,11 @@ def has_more(tx: Transaction, cluster: str = "") -> bool:
     return any(
         at >= oldest for name, at in found.items() if not cluster or name == _BEYOND + cluster
     )
+
+
+def may_have_more(tx: Transaction) -> bool:
+    """Tell if a member may hold more objects than are kept of it: none has been proven not to."""
+    return bool(settings.beginning_with(tx, _BEYOND))
 
 
 def decided_otherwise(tx: Transaction, rows: Iterable[Json]) -> set[str]:
@@ -137,7 +146,10 @@ def list_left(tx: Transaction) -> list[Json]:
 
 
 def members_with(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> list[str]:
-    """The members that have reported such an object of that identity, however long ago."""
+    """The members that have reported such an object of that identity, however long ago.
+
+    Of CronJobs; those of other kinds are forgotten once no agent reports them.
+    """
     return sorted(
         cluster
         for cluster, rows in _all(tx).items()
@@ -198,15 +210,75 @@ def trim(tx: Transaction) -> None:
     stored = _all(tx)
     held = _works_of(tx, stored)
     for cluster, rows in stored.items():
-        kept = _standing(rows, held, cluster, tx.now)
-        if not kept:
-            settings.remove(tx, _PREFIX + cluster)
-        elif len(kept) < len(rows):
-            settings.put(tx, _PREFIX + cluster, kept)
-    oldest = stamp(tx.now - _SHOWN) or ""
-    for name, at in settings.beginning_with(tx, _BEYOND).items():
-        if at < oldest:
-            settings.remove(tx, name)
+        _keep(tx, cluster, rows, _kept(rows, held, cluster, tx.now))
+
+
+def _keep(
+    tx: Transaction, cluster: str, rows: Mapping[str, LeftRow], kept: Mapping[str, LeftRow]
+) -> None:
+    if not kept:
+        settings.remove(tx, _PREFIX + cluster)
+    elif len(kept) < len(rows):
+        settings.put(tx, _PREFIX + cluster, kept)
+
+
+def unproven(tx: Transaction) -> dict[str, set[str]]:
+    """Uids of works, by member: CronJobs to be proven absent; and "" of one that reported too many."""
+    found = {
+        cluster: {row["uid"] for row in rows.values() if _is_unproven(row)}
+        for cluster, rows in _all(tx).items()
+    }
+    for name in settings.beginning_with(tx, _BEYOND):
+        found.setdefault(name.removeprefix(_BEYOND), set()).add("")
+    return found
+
+
+def is_about(names: Collection[str]) -> bool:
+    """True if a change of these settings changes what `unproven` reads."""
+    return any(name.startswith((_PREFIX, _BEYOND)) for name in names)
+
+
+def is_proof(request: SyncRequest) -> bool:
+    """True if what a complete report lacks is no CronJob of its member: the session has read them all."""
+    unread = request.kinds_unread
+    return unread is not None and CRON_JOB not in unread and not request.observed.more
+
+
+def prove(
+    tx: Transaction,
+    cluster: str,
+    session: str,
+    seq: int,
+    reported: Collection[str],
+    incarnation: str,
+) -> None:
+    """A session that has read all CronJobs reports these uids and no more: forget the others.
+
+    Nothing is proven where a later session or request was stored meanwhile, nor by a session of an earlier
+    `incarnation` than the store's.
+    """
+    member = clusters.get(tx, cluster)
+    if member is None or settings.get(tx, "incarnation") != incarnation:
+        return
+    if member.session != session or member.session_seq > seq:
+        return
+    rows: dict[str, LeftRow] = settings.get(tx, _PREFIX + cluster) or {}
+    kept = {
+        object_uid: row
+        for object_uid, row in rows.items()
+        if row["uid"] in reported or not _is_unproven(row)
+    }
+    if rows:
+        _keep(tx, cluster, rows, kept)
+    if settings.get(tx, _BEYOND + cluster) is not None:
+        listed = {row["uid"] for row in kept.values()}
+        if not set(reported) - listed - set(works.uids_of(tx, cluster)):
+            settings.remove(tx, _BEYOND + cluster)
+
+
+def _is_unproven(row: LeftRow) -> bool:
+    """True for a CronJob that only a proof removes; one that is decided about has a work."""
+    return f"{row['apiVersion']}/{row['kind']}" == CRON_JOB and "decided" not in row
 
 
 def _all(tx: Transaction) -> dict[str, dict[str, LeftRow]]:
@@ -241,6 +313,20 @@ def _standing(
         if stands:
             kept[object_uid] = row
     return kept
+
+
+def _kept(
+    stored: Mapping[str, LeftRow],
+    held: Mapping[tuple[str, str], Work],
+    cluster: str,
+    now: dt.datetime,
+) -> dict[str, LeftRow]:
+    """Those that stand, and CronJobs that no agent reports any more: that proves nothing of a silent one."""
+    standing = _standing(stored, held, cluster, now)
+    for object_uid, row in stored.items():
+        if _is_unproven(row):
+            standing[object_uid] = row
+    return standing
 
 
 def _is_about(work: Work, object_uid: str) -> bool:

@@ -6,13 +6,14 @@ from the store; a sync without news costs no SQL. `shared.wire.agent_v1` is the 
 
 import asyncio
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 import orjson
 import structlog
 
 from hub.services.context import awaited, timeline
 from hub.services.context.timeline import StoreTimeline
+from hub.services.leftovers import left_objects
 from hub.services.members import desired as desired_sets, forgotten, sessions
 from hub.services.members.desired import ClusterSet, Delta, DesiredSets
 from hub.services.members.in_step import InStep
@@ -82,6 +83,7 @@ class AgentSync:
         self.heartbeats = Heartbeats()
         self._in_step = InStep(db, clock)
         self._accounts = accounted.Accounts()
+        self._left: Mapping[str, set[str]] = {}
 
     # --- following the store ------------------------------------------------------------------
 
@@ -110,6 +112,7 @@ class AgentSync:
             self.incarnation = self._timeline.know(await self._db.read(timeline.told))
         rows, self._for_all = await self._db.read(desired_sets.at_start)
         self._accounts.take(await self._db.read(accounted.standing))
+        self._left = await self._db.read(left_objects.unproven)
         for part in works.chunks(rows):
             self._sets.load(part)
             await self._clock.sleep(0)  # others go on in between
@@ -129,6 +132,8 @@ class AgentSync:
             self._sessions.ask_again()
         if accounted.is_about(touched):
             self._accounts.take(await self._db.read(accounted.standing))
+        if left_objects.is_about(touched):
+            self._left = await self._db.read(left_objects.unproven)
         if desired_sets.FOR_ALL & touched:
             self._for_all = await self._db.read(desired_sets.for_all)
             for session in self._sessions:
@@ -193,7 +198,8 @@ class AgentSync:
             refused = refused + taken.refused
             session.stored_up_to(request)
             need_full = not session.observed.take(request.observed)
-            if self._is_accounting(request) and not need_full:
+            whole = session.observed.is_whole and request.incarnation_seen == self.incarnation
+            if whole and not need_full and self._for_all.are_kinds_held(request):
                 await self._account(cluster, session, request)
         desired = self._sets.of(cluster)
         said = bool(request.observed.entries or request.capacity or refused or need_full)
@@ -243,19 +249,16 @@ class AgentSync:
             failpoint("H16" if any(each.phase == "Gone" for each in said.entries) else "H12")
         return taken
 
-    def _is_accounting(self, request: SyncRequest) -> bool:
-        """True if a session of this incarnation has read all its Jobs and reports all of them."""
-        of_now = request.incarnation_seen == self.incarnation
-        return of_now and request.jobs_read and not request.observed.more
-
     async def _account(self, cluster: str, session: Session, request: SyncRequest) -> None:
-        """A set is complete: after a restore, what is not in it is proven not to be there."""
-        reported = session.observed.present
-        if session.observed.is_whole and self._accounts.is_news(
-            cluster, session.cluster_uid, session.id, reported, session.protocol
-        ):
-            by = session.id, request.seq, frozenset(reported), request.incarnation_seen
-            await self._db.write(lambda tx: accounted.settle(tx, cluster, *by))
+        """A set is complete: what is not in it, of the kinds that are read, is proven not to be there."""
+        reported, unread = session.observed.present, accounted.unread_by(request)
+        told = cluster, session.cluster_uid, session.id, reported, session.protocol, unread
+        by = cluster, session.id, request.seq, frozenset(reported), request.incarnation_seen
+        if accounted.is_accounting(request) and self._accounts.is_news(*told):
+            await self._db.write(lambda tx: accounted.settle(tx, *by, unread))
+        left = self._left.get(cluster)
+        if left and left_objects.is_proof(request) and not reported.issuperset(left):
+            await self._db.write(lambda tx: left_objects.prove(tx, *by))
 
     def _is_stopped(self) -> bool:
         """True if nothing is offered or ordered away: the store rolled back, or that is not known yet."""

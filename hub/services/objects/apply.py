@@ -272,8 +272,8 @@ def _settle(
         Gatekeeper(tx, intake.pods).require(given)
         before = None if row is None or given.is_bare else row.manifest
         Priorities(tx).require(given, before)
+    kind_versions.require(tx, given.parsed, row)
     if row is None:
-        kind_versions.require_room(tx, given.parsed.group, given.parsed.kind)
         if given.parsed.namespace:
             ensure_namespaces(tx, {given.parsed.namespace})
         objects.add(tx, new)

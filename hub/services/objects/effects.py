@@ -4,6 +4,7 @@ from hub.services.access import credentials
 from hub.services.jobs.cron import turns as cron_jobs
 from hub.services.kinds import kind_versions
 from hub.services.kinds.definitions import is_definition
+from hub.services.leftovers import left_objects
 from hub.services.objects import left_behind
 from hub.services.placements.staged.approvals import forget_requests
 from hub.services.queues import conditions as queue_conditions
@@ -36,6 +37,7 @@ def deleted(tx: Transaction, row: StoredObject) -> None:
         if (member := clusters.get(tx, row.name)) is not None:
             left_behind.note(tx, member)
         accounted.fence(tx, row.name)
+        left_objects.forget(tx, row.name)
         clusters.remove(tx, row.name)
         works.remove(tx, [(row.name, uid) for uid in works.uids_of(tx, row.name)])
     elif row.api_group == PLACEMENT and row.kind in RUN_KINDS:

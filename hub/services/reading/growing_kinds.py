@@ -10,6 +10,7 @@ from typing import Final
 
 from shared.documents import JsonView
 from shared.errors import Rejected
+from shared.podsecurity.spark import changes_pods
 from shared.pointers import value_at
 from shared.reject_codes import RejectCode
 
@@ -87,19 +88,17 @@ def _spark(raw: JsonView) -> None:
         raise _refusal(field, remedy)
     settings = value_at(raw, "/spec/sparkConf")
     for name in sorted(settings) if isinstance(settings, Mapping) else ():
-        if _CHARGED.search(name):
+        if changes_pods(name) or _CHARGED.search(name):
             raise _refusal(
                 f"spec.sparkConf[{name[:80]}]",
                 "the quota is charged by the fields of driver and executor: say it there",
             )
 
 
-# Settings of Spark that change how many pods run, what they ask, or their marks.
+# Settings of Spark itself, not of Spark on Kubernetes, that change how many pods run or what they ask.
 _CHARGED: Final = re.compile(
     r"^spark\.(dynamicAllocation\.|executor\.instances$|memory\.offHeap\.|executor\.pyspark\.memory$|"
-    r"kubernetes\.memoryOverheadFactor$|kubernetes\.namespace$|kubernetes\.allocation\.|"
-    r"(driver|executor)\.(cores|memory|memoryOverhead|memoryOverheadFactor)$|(driver|executor)\.resource\.|"
-    r"kubernetes\.(driver|executor)\.(podTemplate|request\.|limit\.|label\.roadstead))"
+    r"(driver|executor)\.(cores|memory|memoryOverhead|memoryOverheadFactor)$|(driver|executor)\.resource\.)"
 )
 _CHECKS: Final[Mapping[tuple[str, str], Callable[[JsonView], None]]] = {
     ("ray.io/v1", "RayCluster"): _ray_cluster_at("spec"),

@@ -8,7 +8,6 @@ withdrawn job becomes startable asks `blocked` in the transaction that moves it
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -20,7 +19,8 @@ from hub.store.records.members import Member
 from hub.store.records.workloads import Workload
 from hub.store.transaction import Transaction
 from hub.store.workloads import BARE
-from shared.wire.agent_v1 import Observed
+from shared.wire.agent_v1 import Observed, SyncRequest
+from shared.wire.left_objects import CRON_JOB
 from shared.wire.versions import KINDS, OLDEST
 
 ACCEPTED_AT: Final = "accepted_at"  # a setting: when a store that went back was last accepted
@@ -29,7 +29,12 @@ MEMBERS: Final = "accounted_members"  # a setting: uid of the cluster, by name o
 OVERFLOWING: Final = "accounted_overflowing"
 # A setting, as MEMBERS: those whose agents see other kinds than Job too.
 OF_KINDS: Final = "accounted_kinds"
-_SETTINGS: Final = (ACCEPTED_AT, MEMBERS, OF_KINDS, OVERFLOWING)
+# A setting: uid of the cluster and the kinds of jobs that its agent has not read, by name of a member of
+# MEMBERS that is not in OF_KINDS. Of the other kinds it has accounted.
+UNREAD: Final = "accounted_unread"
+_SETTINGS: Final = (ACCEPTED_AT, MEMBERS, OF_KINDS, UNREAD, OVERFLOWING)
+JOB: Final = "batch/v1/Job"
+_NO_JOB: Final = frozenset({CRON_JOB})  # named among the unread kinds as well
 
 
 def begin(tx: Transaction) -> None:
@@ -39,6 +44,7 @@ def begin(tx: Transaction) -> None:
     settings.put(tx, ACCEPTED_AT, at.isoformat())
     settings.put(tx, MEMBERS, {})
     settings.put(tx, OF_KINDS, {})
+    settings.put(tx, UNREAD, {})
     settings.put(tx, OVERFLOWING, {})
 
 
@@ -61,17 +67,30 @@ def blocked(tx: Transaction, rows: Iterable[Workload]) -> dict[str, str]:
     if not ours:
         return {}
     reported = _by_job(leftovers.of_jobs(tx, [row.uid for row in ours]))
-    evidence = RestoreEvidence(at, tuple(_unreported(tx)), _overflowing(tx), reported)
-    of_kinds = evidence
-    if any(
-        row.kind != "Job" for row in ours
-    ):  # an agent that sees Jobs alone proves nothing of them
-        of_kinds = replace(evidence, unreported=tuple(_unreported(tx, OF_KINDS)))
-    told = {
-        row.uid: why_not_startable(_candidate(row), evidence if row.kind == "Job" else of_kinds)
-        for row in ours
+    overflowing = _overflowing(tx)
+    unread = settings.get(tx, UNREAD) or {}
+    evidence = {  # an agent proves nothing of kinds that it has not read
+        kind: RestoreEvidence(
+            at,
+            tuple(_unreported(tx, kind)),
+            overflowing,
+            reported,
+            kind,
+            _not_reading(unread, kind),
+        )
+        for kind in {_kind_of(row) for row in ours}
     }
+    told = {row.uid: why_not_startable(_candidate(row), evidence[_kind_of(row)]) for row in ours}
     return {uid: why for uid, why in told.items() if why}
+
+
+def _not_reading(unread: Mapping[str, Sequence[str]], kind: str) -> list[str]:
+    return [member for member, (_uid, *kinds) in unread.items() if kind in kinds]
+
+
+def _kind_of(row: Workload) -> str:
+    """As `SyncRequest.kinds_unread` names it."""
+    return JOB if row.kind == "Job" else f"{row.api_version}/{row.kind}"
 
 
 def _candidate(row: Workload) -> RestartedJob:
@@ -109,9 +128,18 @@ def _by_job(found: Sequence[Leftover]) -> dict[str, dict[str, int]]:
     return reported
 
 
-def _unreported(tx: Transaction, setting: str = MEMBERS) -> list[str]:
-    done: Mapping[str, str] = settings.get(tx, setting) or {}
-    return [each.name for each in clusters.list_all(tx) if _owes(each, done)]
+def _unreported(tx: Transaction, kind: str = JOB) -> list[str]:
+    """Members that have not accounted for their jobs of this kind."""
+    done: Mapping[str, str] = settings.get(tx, MEMBERS if kind == JOB else OF_KINDS) or {}
+    owing = [each for each in clusters.list_all(tx) if _owes(each, done)]
+    if not owing or kind == JOB:
+        return [each.name for each in owing]
+    unread = settings.get(tx, UNREAD) or {}
+    return [each.name for each in owing if not _has_read(unread.get(each.name), each, kind)]
+
+
+def _has_read(unread: Sequence[str] | None, member: Member, kind: str) -> bool:
+    return unread is not None and unread[0] == member.cluster_uid and kind not in unread[1:]
 
 
 def owing(tx: Transaction) -> list[str]:
@@ -120,10 +148,13 @@ def owing(tx: Transaction) -> list[str]:
 
 
 def _owing(tx: Transaction) -> set[str]:
-    """With those whose agents see Jobs alone, while the store has a job of another kind."""
+    """With those whose agents have not read a kind, while the store has a job of it."""
+    done: Mapping[str, str] = settings.get(tx, OF_KINDS) or {}
     found = set(_unreported(tx))
-    of_kinds = set(_unreported(tx, OF_KINDS)) - found
-    return found | of_kinds if of_kinds and workloads.has_other_kinds(tx) else found
+    if any(_owes(each, done) for each in clusters.list_all(tx) if each.name not in found):
+        for kind in workloads.other_kinds(tx):
+            found |= set(_unreported(tx, kind))
+    return found
 
 
 def _owes(member: Member, done: Mapping[str, str]) -> bool:
@@ -160,7 +191,7 @@ def note(tx: Transaction, cluster: str, session: str, entries: Iterable[Observed
 
 
 def _owes_again(tx: Transaction, cluster: str) -> None:
-    for setting in (MEMBERS, OF_KINDS):
+    for setting in (MEMBERS, OF_KINDS, UNREAD):
         done = dict(settings.get(tx, setting) or {})
         if done.pop(cluster, None) is not None:
             settings.put(tx, setting, done)
@@ -177,13 +208,14 @@ class Accounts:
         self._restored_at: str | None = None
         self._done: Mapping[str, str] = {}
         self._of_kinds: Mapping[str, str] = {}
+        self._unread: Mapping[str, Sequence[str]] = {}
         self._overflowing: Mapping[str, str] = {}
         self._left: dict[str, set[str]] = {}
 
     def take(self, told: "Accounting") -> None:
         """Replace the cached rows by those that `standing` read."""
         self._restored_at, self._done = told.restored_at, told.done
-        self._of_kinds = told.of_kinds
+        self._of_kinds, self._unread = told.of_kinds, told.unread
         self._overflowing = told.overflowing
         self._left = {}
         for each in told.left:
@@ -196,14 +228,21 @@ class Accounts:
         session: str,
         reported: Collection[str],
         protocol: int = OLDEST,
+        unread: Sequence[str] | None = None,
     ) -> bool:
-        """True if this complete report changes what the session's member owes."""
+        """True if this complete report changes what the session's member owes.
+
+        `unread`: kinds of jobs that it has not read; None: its agent does not name them.
+        """
         if self._restored_at is None:
             return False
         left = self._left.get(cluster)
         gone = left is not None and any(uid not in reported for uid in left)
         owes = self._done.get(cluster) != cluster_uid
-        owes |= protocol >= KINDS and self._of_kinds.get(cluster) != cluster_uid
+        if self._of_kinds.get(cluster) != cluster_uid:
+            whole = protocol >= KINDS if unread is None else not unread
+            told = [cluster_uid, *(unread or ())]
+            owes |= whole or (bool(unread) and list(self._unread.get(cluster, ())) != told)
         return gone or (owes and self._overflowing.get(cluster) != session)
 
 
@@ -215,6 +254,7 @@ class Accounting(NamedTuple):
     overflowing: Mapping[str, str] = MappingProxyType({})
     left: Sequence[Leftover] = ()
     of_kinds: Mapping[str, str] = MappingProxyType({})
+    unread: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def standing(tx: Transaction) -> Accounting:
@@ -224,12 +264,26 @@ def standing(tx: Transaction) -> Accounting:
         return Accounting()
     done = settings.get(tx, MEMBERS) or {}
     of_kinds = settings.get(tx, OF_KINDS) or {}
-    return Accounting(at, done, _overflowing(tx), leftovers.list_all(tx), of_kinds)
+    unread = settings.get(tx, UNREAD) or {}
+    return Accounting(at, done, _overflowing(tx), leftovers.list_all(tx), of_kinds, unread)
 
 
 def is_about(names: Collection[str]) -> bool:
     """True if a change of these settings changes what `standing` reads."""
     return any(n in _SETTINGS or n.startswith(leftovers.PREFIX) for n in names)
+
+
+def is_accounting(request: SyncRequest) -> bool:
+    """True if a session has read all its Jobs, and reports all that it sees."""
+    unread = request.kinds_unread
+    read = request.jobs_read if unread is None else JOB not in unread
+    return read and not request.observed.more
+
+
+def unread_by(request: SyncRequest) -> list[str] | None:
+    """Kinds of jobs that the session has not read; None: its agent does not name them."""
+    unread = request.kinds_unread
+    return None if unread is None else sorted(set(unread) - _NO_JOB)
 
 
 def settle(
@@ -239,8 +293,12 @@ def settle(
     seq: int,
     reported: Collection[str],
     incarnation: str,
+    unread: Sequence[str] | None = None,
 ) -> bool:
     """A session has reported all its Jobs, those of `reported`; False if that proves nothing (yet).
+
+    It proves nothing of the kinds that it has not read (`unread`), nor, if its agent does not name them
+    (None), of other kinds than Job before protocol 7.
 
     It does not where a later session or a later request was stored meanwhile, or where the session reported
     more earlier Jobs than the store keeps. It does not either for a session of an earlier `incarnation` than
@@ -253,23 +311,37 @@ def settle(
         return False
     if member.session != session or member.session_seq > seq:
         return False
-    sees_kinds = _sees_kinds(member)
+    whole = _sees_kinds(member) if unread is None else not unread
     absent = [e for e in leftovers.of_cluster(tx, cluster) if e.uid not in reported]
-    leftovers.drop(tx, absent if sees_kinds else _of_jobs_alone(tx, absent))
+    leftovers.drop(tx, absent if whole else _of_kinds_read(tx, absent, unread))
     if _overflowing(tx).get(cluster) == session:
         return False
     _fits(tx, cluster)
-    for setting in (MEMBERS, OF_KINDS) if sees_kinds else (MEMBERS,):
-        done = dict(settings.get(tx, setting) or {})
-        if done.get(cluster) != member.cluster_uid:
-            settings.put(tx, setting, {**done, cluster: member.cluster_uid})
+    _put(tx, MEMBERS, cluster, member.cluster_uid)
+    if whole:
+        _put(tx, OF_KINDS, cluster, member.cluster_uid)
+    elif unread:
+        _put(tx, UNREAD, cluster, [member.cluster_uid, *unread])
     return True
 
 
-def _of_jobs_alone(tx: Transaction, found: Sequence[Leftover]) -> list[Leftover]:
-    """Without those that may be of other kinds, which such an agent does not see."""
+def _put(tx: Transaction, setting: str, cluster: str, value: object) -> None:
+    done = dict(settings.get(tx, setting) or {})
+    if done.get(cluster) != value:
+        settings.put(tx, setting, {**done, cluster: value})
+
+
+def _of_kinds_read(
+    tx: Transaction, found: Sequence[Leftover], unread: Sequence[str] | None
+) -> list[Leftover]:
+    """Without those that may be of kinds that the agent has not read; `unread`: None: all but Job."""
     rows = workloads.get_many(tx, [each.uid for each in found]) if found else {}
-    return [e for e in found if (rows[e.uid].kind == "Job" if e.uid in rows else e.is_job)]
+    kinds = {uid: _kind_of(row) for uid, row in rows.items()}
+
+    def is_read(kind: str) -> bool:
+        return kind == JOB or (unread is not None and kind not in unread)
+
+    return [e for e in found if (is_read(kinds[e.uid]) if e.uid in kinds else e.is_job)]
 
 
 def _sees_kinds(member: Member | None) -> bool:

@@ -27,8 +27,11 @@ def typed_key_faults(secret: Object) -> list[Cause]:
 
 
 def data_key_faults(obj: Object) -> list[Cause]:
-    """Keys that are no file names."""
-    causes = []
+    """Keys that are no file names, and keys that both maps have."""
+    causes = [
+        errors.bad_value(f"data[{key}]", key, "duplicate of key present in binaryData")
+        for key in (obj.get("data") or {}).keys() & (obj.get("binaryData") or {}).keys()
+    ]
     for field in ("data", "binaryData"):
         for key in obj.get(field) or ():
             if len(key) > 253 or not key or not all(c.isalnum() or c in "-_." for c in key):

@@ -142,6 +142,27 @@ async def test_kinds_that_may_not_be_listed_are_told_to_a_hub_that_knows_them(
     await member.hub.until(lambda hub: hub.capacity.unread_kinds == told)
 
 
+@pytest.mark.parametrize(("protocol", "told"), [(KINDS - 1, False), (KINDS, True)])
+async def test_kinds_that_are_not_read_are_told_to_a_hub_that_knows_them(tmp_path, protocol, told):
+    """Others are told whether all are, and no more."""
+    bodies: list[dict[str, Any]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(orjson.loads(request.content))
+        return httpx.Response(503)
+
+    transport = httpx.MockTransport(answer)
+    client = HubClient(Link("http://hub.test", tmp_path / "ca", transport=transport))
+    client.protocol = protocol
+    said = SyncRequest(session="session-1", seq=1, cluster_uid="u", jobs_read=True)
+    said.kinds_unread = []
+    with pytest.raises(HubError):
+        await client.sync("secret", said)
+    assert bodies[0]["jobs_read"] is True
+    assert ("kinds_unread" in bodies[0]) is told
+    await client.close()
+
+
 def a_left_object():
     named = {"api_version": "v1", "kind": "ConfigMap", "namespace": "team-a", "name": "settings"}
     return LeftObject.model_validate({**named, "placed_by": "ResourcePlacement/web"})

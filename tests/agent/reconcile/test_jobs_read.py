@@ -2,11 +2,13 @@
 
 import pytest
 
+from agent.member.observer import KindKey
 from agent.objects.holds import JOB
-from agent.reconcile.jobs_read import JobsRead
+from agent.reconcile.jobs_read import AGAIN_S, JobsRead
 from agent.works.lease import Lease
 from shared import labels
 from shared.clock import ManualClock
+from shared.kubesim.operators.definitions import operator_crds
 from shared.wire.agent_v1 import LEASE_MARGIN, LEASE_S, Observed, Phase
 from tests.agent.scripted_hub import HUB_ID
 
@@ -34,14 +36,21 @@ def an_entry(phase: Phase) -> Observed:
 class Session:
     """The parts that a session gives its `JobsRead`; `reported` is what its report holds."""
 
-    def __init__(self, client, *, answered: bool = True) -> None:
+    def __init__(
+        self,
+        client,
+        *,
+        answered: bool = True,
+        kinds: tuple[KindKey, ...] = (JOB,),
+        places: bool = False,
+    ) -> None:
+        self.kinds: list[KindKey] | None = list(kinds)
         self.clock, self.lease, self.news = ManualClock(), Lease(LEASE_S), 0
         self.reported: dict[str, Observed] = {}
         if answered:
             self.lease.answered(self.clock.monotonic(), self.clock.monotonic())
-        self.read = JobsRead(
-            client, HUB_ID, self.lease, self.reported, lambda: [JOB], self.clock, self._note
-        )
+        given = self.lease, self.reported, lambda: self.kinds, self.clock, self._note
+        self.read = JobsRead(client, HUB_ID, *given, places=places)
 
     def _note(self) -> None:
         self.news += 1
@@ -80,3 +89,82 @@ async def test_an_api_server_that_does_not_answer_proves_nothing(member):
     member.cluster.faults.add("503", verb="list", resource="jobs", count=0)
     await session.read.look()
     assert not session.read.done
+
+
+JOB_SET: KindKey = ("jobset.x-k8s.io/v1alpha2", "JobSet")
+RAY_JOB: KindKey = ("ray.io/v1", "RayJob")
+CRON_JOB = "batch/v1/CronJob"
+
+
+def with_operators(member) -> None:
+    """Have the member serve the kinds of operators."""
+    for crd in operator_crds():
+        member.cluster.store.create("customresourcedefinitions.apiextensions.k8s.io", crd)
+
+
+async def test_a_kind_that_is_refused_is_named_and_keeps_no_other_from_being_read(member):
+    """It is listed again after a while, as rights may be granted."""
+    with_operators(member)
+    session = Session(member.kube, kinds=(JOB, JOB_SET, RAY_JOB))
+    session.clock.advance(SETTLED_S)
+    member.cluster.faults.add("forbid", verb="list", resource="jobsets", count=1)
+    await session.read.look()
+    await session.read.look()
+    assert session.read.told() == {
+        "jobs_read": False,
+        "kinds_unread": ["/".join(JOB_SET), CRON_JOB],
+    }
+    session.clock.advance(AGAIN_S)
+    await session.read.look()
+    assert session.read.told() == {"jobs_read": True, "kinds_unread": [CRON_JOB]}
+
+
+async def test_a_kind_that_the_member_does_not_serve_has_no_objects(member):
+    """The API server says so when it is asked for the list."""
+    session = Session(member.kube, kinds=(JOB, JOB_SET))
+    session.clock.advance(SETTLED_S)
+    await session.read.look()
+    assert session.read.done
+
+
+async def test_a_kind_that_is_told_later_is_unread(member):
+    """A definition of an administrator: what was read before proves nothing of it."""
+    with_operators(member)
+    session = Session(member.kube)
+    session.clock.advance(SETTLED_S)
+    await session.read.look()
+    session.kinds = None
+    assert session.read.told() == {"jobs_read": False, "kinds_unread": None}
+    session.kinds = [JOB, JOB_SET]
+    assert session.read.told()["kinds_unread"] == ["/".join(JOB_SET), CRON_JOB]
+    await session.read.look()
+    assert session.read.done
+
+
+@pytest.mark.parametrize("places", [False, True])
+async def test_cron_jobs_are_read_where_the_agent_places_objects(member, places):
+    """Where it does not, its account may not list them: they stay unread, and no list is refused."""
+    session = Session(member.kube, places=places)
+    session.clock.advance(SETTLED_S)
+    await session.read.look()
+    assert session.read.told() == {"jobs_read": True, "kinds_unread": [CRON_JOB] * (not places)}
+
+
+async def test_a_placed_cron_job_that_the_report_lacks_leaves_cron_jobs_unread(member):
+    """An earlier session created it, and the caches do not have it yet."""
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
+    marks = {labels.MANAGED_BY: HUB_ID, labels.CREATED_BY: HUB_ID, labels.JOB_UID: "u-1"}
+    made = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly", "namespace": "team", "labels": marks},
+        "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": {"spec": pod}}}},
+    }
+    await member.kube.create(made, field_manager=labels.FIELD_MANAGER)
+    session = Session(member.kube, places=True)
+    session.clock.advance(SETTLED_S)
+    await session.read.look()
+    assert session.read.told() == {"jobs_read": True, "kinds_unread": [CRON_JOB]}
+    session.reported["u-1"] = an_entry("Applied")
+    await session.read.look()
+    assert session.read.told() == {"jobs_read": True, "kinds_unread": []}

@@ -6,7 +6,7 @@ from agent.objects.facts import is_unstarted
 from shared import labels
 from shared.kubesim.operators.definitions import operator_crds
 from shared.wire.kind_rules import KindDefinition, KindDefinitions
-from tests.agent.parents import API, HELD_AT, KINDS, RESOURCES, a_parent, a_template
+from tests.agent.parents import API, HELD_AT, KINDS, RESOURCES, SERVICES, a_parent, a_template
 from tests.agent.scripted_hub import a_job_manifest, eventually
 
 pytestmark = pytest.mark.anyio
@@ -214,23 +214,24 @@ async def test_children_that_carry_our_labels_are_no_jobs(member):
     assert entry.object_uid == live_of(member, "RayJob")["metadata"]["uid"]
 
 
-async def test_an_object_of_the_same_name_that_is_not_ours_is_left_alone(member):
+@pytest.mark.parametrize("kind", [*KINDS, *SERVICES])
+async def test_an_object_of_the_same_name_that_is_not_ours_is_left_alone(member, kind):
     """It is a NameConflict, and withdrawing the work leaves it as it is."""
     body = {
-        "apiVersion": API["JobSet"],
-        "kind": "JobSet",
+        "apiVersion": API[kind],
+        "kind": kind,
         "metadata": {"name": "parent", "namespace": "team"},
         "spec": {"suspend": True},
     }
     made = await member.kube.create(body, field_manager="someone")
-    member.hub.put(a_parent())
+    member.hub.put(a_parent(kind))
     member.start()
     await member.hub.seen("u-1", "Failed", "NameConflict")
-    member.hub.put(a_parent(action="Withdraw"))
+    member.hub.put(a_parent(kind, action="Withdraw"))
     await member.hub.seen("u-1", "Gone")
-    live = live_of(member)
+    live = live_of(member, kind)
     assert live["metadata"]["uid"] == made["metadata"]["uid"]
-    assert live["spec"] == {"suspend": True}
+    assert live["spec"] == made["spec"]
 
 
 async def test_one_that_its_ttl_or_a_person_removed_is_not_made_again(member):

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from tests.agent.build import a_deployment, edit
+from tests.agent.build import a_config_map, a_deployment, edit
 from tests.agent.scripted_hub import an_object
 
 pytestmark = pytest.mark.anyio
@@ -78,3 +78,20 @@ async def test_of_a_foreign_object_no_entry_is_removed(member):
     member.start()
     await member.hub.seen("o-1", "Failed", "NameConflict")
     assert await handler_of(member) == {"exec"}
+
+
+async def test_of_a_map_the_key_in_the_way_is_removed_and_no_other(member):
+    """Somebody moved a key of ours to `binaryData`: it goes from there, and keys of theirs stay in both."""
+    member.hub.put(an_object(a_config_map(), "o-1", when_to_apply="Always"))
+    member.start()
+    await member.hub.seen("o-1", "Applied")
+    theirs = {
+        "data": {"colour": None, "size": "big"},
+        "binaryData": {"colour": "eA==", "icon": "eA=="},
+    }
+    await edit(member, "ConfigMap", "settings", theirs)
+    await member.hub.until(lambda hub: any(e.drift for e in hub.told if e.uid == "o-1"))
+    await member.hub.until(lambda hub: not hub.observed["o-1"].drift)
+    live = await member.kube.get("v1", "ConfigMap", "team", "settings")
+    assert live["data"] == {"colour": "red", "size": "big"}
+    assert live["binaryData"] == {"icon": "eA=="}

@@ -8,10 +8,12 @@ import pytest
 
 from hub.domain.workloads.origin import Origin
 from hub.services.context.settings import Intake
+from hub.services.leftovers import left_objects
 from hub.services.objects.apply import Applied, apply_documents
 from hub.services.objects.delete import delete_object
 from hub.services.reading.draft import draft
 from shared.kinds.registry import parse
+from tests import waiting
 from tests.services.hubs import a_queue
 from tests.services.jobs.cron_jobs import a_cron_job
 from tests.services.members.hubs import Running, running_hub, seen
@@ -92,3 +94,102 @@ async def test_a_left_cron_job_keeps_its_name(tmp_path: Path):
         await agent.sync(seen("o-1", "Applied", 0, object_uid="m-1", reason="Orphan", left=told))
         assert "which they run (m1)" in refusal(await given_queue(hub))
         assert (await given_queue(hub, "other")).error is None
+
+
+async def test_one_that_had_a_queue_is_placed_once_it_is_deleted(tmp_path: Path):
+    """While the hub runs it, a placement selects nothing, and it does not lose its queue."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub, "m1")
+        queue = "\n---\n".join(orjson.dumps(each).decode() for each in a_queue("q"))
+        await fleet.apply(f"{queue}\n---\n{PLACEMENT}")
+        assert (await given_queue(hub)).error is None
+        await fleet.turn()
+        await fleet.sync()
+        assert fleet.held("m1") == []
+        await deleted(hub, "batch", "CronJob", "nightly")
+        await fleet.apply(orjson.dumps(a_cron_job(queue="")).decode())
+        await fleet.sync()
+        assert fleet.held("m1") == ["CronJob/nightly"]
+
+
+MEMBER = """
+apiVersion: cluster.kubernetes-fleet.io/v1
+kind: MemberCluster
+metadata: {name: m1}
+"""
+LEFT = {"api_version": "batch/v1", "kind": "CronJob", "namespace": "team-a", "created": True}
+CRON_JOBS_UNREAD = ["batch/v1/CronJob"]
+
+
+def a_left_cron_job(name: str = "nightly", uid: str = "o-1"):
+    """What an agent reports of a CronJob that it wrote and that nothing desires."""
+    told = {**LEFT, "name": name}
+    return seen(uid, "Applied", 0, object_uid=f"m-{uid}", reason="Orphan", left=told)
+
+
+async def silent(hub: Running) -> None:
+    """An hour without a word of the member; the hub tidies up meanwhile."""
+    hub.clock.advance(3600)
+    await hub.write(left_objects.trim)
+
+
+async def until_taken(hub: Running, agent: Any, **said: Any) -> None:
+    """The agent reports until the CronJob is taken."""
+    for _ in range(15):
+        await agent.sync(**said)
+        if (await given_queue(hub)).error is None:
+            return
+        await waiting.span(0.02, why="for the process to follow the store")
+    raise AssertionError("it is not taken")
+
+
+async def test_what_a_silent_member_has_left_keeps_its_name(tmp_path: Path):
+    """Until a session that has read all CronJobs reports all that it sees, and none of that uid."""
+    async with running_hub(tmp_path) as hub:
+        await Fleet.start(hub)
+        agent = await hub.join("m1")
+        await agent.sync(a_left_cron_job())
+        await silent(hub)
+        assert "which they run (m1)" in refusal(await given_queue(hub))
+        agent.restart("session-m1-2")
+        for unread in (None, CRON_JOBS_UNREAD):
+            await agent.sync(kinds_unread=unread)
+            await hub.settled()
+            assert "which they run (m1)" in refusal(await given_queue(hub)), unread
+        await until_taken(hub, agent, kinds_unread=[])
+
+
+async def test_one_that_is_still_there_keeps_its_name_though_all_are_read(tmp_path: Path):
+    """The report has it: nothing is proven."""
+    async with running_hub(tmp_path) as hub:
+        await Fleet.start(hub)
+        agent = await hub.join("m1")
+        await agent.sync(a_left_cron_job(), kinds_unread=[])
+        await silent(hub)
+        await agent.sync(kinds_unread=[])
+        assert "which they run (m1)" in refusal(await given_queue(hub))
+
+
+async def test_a_member_that_reported_more_than_is_kept_keeps_every_name(tmp_path: Path):
+    """However long it is silent; its next complete report, which the hub can list, ends that."""
+    async with running_hub(tmp_path) as hub:
+        await Fleet.start(hub)
+        agent = await hub.join("m1")
+        many = [a_left_cron_job(f"c-{n}", f"o-{n}") for n in range(left_objects.MOST + 1)]
+        await agent.sync(*many)
+        await silent(hub)
+        assert "more left objects than the hub lists" in refusal(await given_queue(hub))
+        agent.restart("session-m1-2")
+        await until_taken(hub, agent, kinds_unread=[])
+
+
+async def test_a_member_that_is_removed_keeps_no_name(tmp_path: Path):
+    """A person removed it: the hub runs nothing there any more."""
+    async with running_hub(tmp_path) as hub:
+        fleet = await Fleet.start(hub)
+        agent = await hub.join("m1")
+        await fleet.apply(MEMBER)
+        await agent.sync(a_left_cron_job())
+        place = "cluster.kubernetes-fleet.io", "MemberCluster", "", "m1"
+        await hub.write(delete_object, *place, origin="rest", principal="ada")
+        assert (await given_queue(hub)).error is None

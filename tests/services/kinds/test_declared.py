@@ -315,6 +315,29 @@ async def test_a_definition_by_which_jobs_are_read_is_not_deleted(tmp_path):
         assert _code(await fleet.try_apply(a_swarm("wasps"))) == "NoAdapter"
 
 
+@pytest.mark.parametrize("changed", ["group", "version", "kind"])
+async def test_the_kind_of_a_definition_does_not_change_while_jobs_use_it(tmp_path, changed):
+    """By apply and by dry run it is refused, and the version stays; once the jobs ended, it changes."""
+    of = {"group": "example.org", "version": "v1", "kind": "Swarm"}
+    moved = a_definition(
+        kind={**of, changed: "v2" if changed == "version" else f"{of[changed]}.io"}
+    )
+    async with a_fleet(tmp_path) as fleet:
+        agent = await _started(fleet)
+        await fleet.try_apply(a_definition())
+        applied = await fleet.try_apply(a_swarm())
+        await fleet.told(agent, applied.uid)
+        refused = await fleet.try_apply(moved)
+        assert (_code(refused), "team-a/bees" in refused.error.detail) == ("KindInUse", True)
+        with pytest.raises(Rejected) as dry:
+            await fleet.hub.read(checked_kinds.checked, judge([moved], []))
+        assert dry.value.code == "KindInUse"
+        assert await _versions(fleet) == [("swarm@1", True)]
+        assert (await fleet.try_apply(a_definition(scaleDefinition={}))).error is None
+        await agent.sync(ran(applied.uid, 1, result="Succeeded", succeeded=2))
+        assert (await fleet.try_apply(moved)).error is None
+
+
 async def test_an_evaluation_that_takes_too_long_sets_the_object_aside(tmp_path):
     """Its process is ended, the refusal has the reason, and the next object is read by a new one."""
     marks = ".spec.agents.marks[]"

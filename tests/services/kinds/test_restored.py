@@ -138,3 +138,88 @@ async def test_an_earlier_job_that_such_an_agent_reported_itself_is_dropped_once
         assert [each.uid for each in await hub.hub.read(leftovers.list_all)] == [UID]
         await accounts(hub, agent, protocol=KINDS - 1, session="session-3333")
         assert await hub.hub.read(leftovers.list_all) == []
+
+
+JOB_SET = "jobset.x-k8s.io/v1alpha2/JobSet"
+PYTORCH_JOB = "kubeflow.org/v1/PyTorchJob"
+
+
+async def _says_unread(
+    hub, agent, unread: list[str], *said, session: str = "session-2222", **more
+) -> None:
+    """A new session reports all that it sees, and has not read these kinds."""
+    hub.clock.advance(1)
+    agent.restart(session, protocol=KINDS)
+    named = {"jobs_read": not unread, "kinds_unread": unread, **more}
+    await agent.sync(*said, **named)
+    hub.clock.advance(LEASE_S * 1.2)
+    for _ in range(15):
+        await agent.sync(**named)
+        await waiting.span(0.02, why="for the process to follow the store")
+
+
+async def test_a_kind_that_an_agent_has_not_read_holds_up_its_own_jobs_alone(tmp_path):
+    """Absence is proven by kind: a JobSet is released, a PyTorchJob waits until its kind is read."""
+    async with a_fleet(tmp_path) as fleet:
+        hub = fleet.exchange
+        await fleet.apply(*a_queue("q"))
+        (job_set,) = await fleet.apply(a_jobset())
+        (pytorch_job,) = await fleet.apply(a_pytorchjob())
+        agent = await fleet.member("m1", cpu="1")
+        await hub.write(begin_recovery, "yesterday", "ada", ())
+        await _says_unread(hub, agent, [PYTORCH_JOB])
+        assert await hub.hub.read(hold.why_not_released, job_set) == ""
+        why = await hub.hub.read(hold.why_not_released, pytorch_job)
+        assert f"m1 has not read {PYTORCH_JOB} since the restore" in why
+        assert await hub.hub.read(accounted.owing) == ["m1"]
+        await _says_unread(hub, agent, [], session="session-3333")
+        assert await hub.hub.read(hold.why_not_released, pytorch_job) == ""
+        assert await hub.hub.read(accounted.owing) == []
+
+
+async def test_an_unread_kind_of_which_the_store_has_no_job_is_not_owed(tmp_path):
+    """The member is removed, and its other jobs are released."""
+    async with a_fleet(tmp_path) as fleet:
+        hub = fleet.exchange
+        await fleet.apply(*a_queue("q"))
+        await fleet.apply(a_jobset())
+        agent = await fleet.member("m1", cpu="1")
+        await hub.write(begin_recovery, "yesterday", "ada", ())
+        await _says_unread(hub, agent, [PYTORCH_JOB])
+        assert await hub.hub.read(accounted.owing) == []
+
+
+async def test_an_earlier_object_of_an_unread_kind_is_not_dropped(tmp_path):
+    """A session that could not list JobSets lacks it in its report: it may be there."""
+    async with a_fleet(tmp_path) as fleet:
+        hub = fleet.exchange
+        await fleet.apply(*a_queue("q"))
+        (uid,) = await fleet.apply(a_jobset())
+        agent = await fleet.member("m1", cpu="1")
+        await hub.write(begin_recovery, "yesterday", "ada", ())
+        await _says_unread(hub, agent, [], a_stray(hub, uid, "inc-0", epoch=1))
+        for unread, left in (([JOB_SET], [uid]), ([PYTORCH_JOB], [])):
+            await _says_unread(hub, agent, unread, session=f"session-{unread[0][:9]}")
+            assert [each.uid for each in await hub.hub.read(leftovers.list_all)] == left
+
+
+async def test_a_session_that_has_not_read_jobs_proves_nothing_of_other_kinds_either(tmp_path):
+    """Its account may not list them, or its API server does not answer: the hub waits for the next report."""
+    async with a_fleet(tmp_path) as fleet:
+        hub = fleet.exchange
+        await fleet.apply(*a_queue("q"))
+        (uid,) = await fleet.apply(a_jobset())
+        agent = await fleet.member("m1", cpu="1")
+        await hub.write(begin_recovery, "yesterday", "ada", ())
+        await _says_unread(hub, agent, ["batch/v1/Job"])
+        assert "m1" in await hub.hub.read(hold.why_not_released, uid)
+
+
+async def test_a_session_that_holds_other_definitions_proves_nothing(tmp_path):
+    """A kind that an administrator defines may be missing among those that it has not read."""
+    async with a_fleet(tmp_path) as fleet:
+        hub = fleet.exchange
+        agent = await fleet.member("m1", cpu="1")
+        await hub.write(begin_recovery, "yesterday", "ada", ())
+        await _says_unread(hub, agent, [], kinds_held=12345)
+        assert await hub.hub.read(accounted.owing) == ["m1"]

@@ -60,6 +60,15 @@
 { {{- join ", " $parts -}} }
 {{- end -}}
 
+{{/* The built-in kinds but Job that jobs run as, GROUP/VERSION/KIND by comma. */}}
+{{- define "agent.dispatched" -}}
+jobset.x-k8s.io/v1alpha2/JobSet,
+{{- range list "JAXJob" "PaddleJob" "PyTorchJob" "TFJob" "XGBoostJob" -}}kubeflow.org/v1/{{ . }},{{- end -}}
+kubeflow.org/v2beta1/MPIJob,leaderworkerset.x-k8s.io/v1/LeaderWorkerSet,
+{{- range list "RayCluster" "RayJob" "RayService" -}}ray.io/v1/{{ . }},{{- end -}}
+sparkoperator.k8s.io/v1beta2/SparkApplication,workload.codeflare.dev/v1beta2/AppWrapper
+{{- end -}}
+
 {{/* The pod templates in the spec (its path is given) of each built-in kind that jobs run as, as a CEL list. */}}
 {{- define "agent.templates" -}}
 {{- $spec := . -}}

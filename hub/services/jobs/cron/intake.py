@@ -102,7 +102,8 @@ def _of_template(refusal: Rejected) -> Rejected:
 def _beside_members(tx: Transaction, given: Draft) -> Rejected | None:
     """The refusal while a member may still have a CronJob of that name, which it would run beside the hub.
 
-    A work stays until its agent reports that the object is gone, however long a member is silent.
+    A work stays until its agent reports that the object is gone, and what is left there until a session that
+    has read all CronJobs reports none of that uid, however long a member is silent.
     """
     place = GROUP, KIND, given.parsed.namespace, given.name
     members = works.clusters_holding(tx, *place, _MOST_NAMED)
@@ -111,9 +112,10 @@ def _beside_members(tx: Transaction, given: Draft) -> Rejected | None:
     if members:
         text = (
             f"{_FIELD}: members may still have a CronJob {where} without a schedule of the hub, which they "
-            f"run ({', '.join(members)}): once it is gone from them, apply this one again"
+            f"run ({', '.join(members)}): once it is gone from them, and their agents, of this release or a "
+            "later one, have reported that, apply this one again"
         )
-    elif left_objects.has_more(tx):
+    elif left_objects.may_have_more(tx):
         text = (
             f"{_FIELD}: members have reported more left objects than the hub lists, and a CronJob {where} "
             "may be among them: remove or abandon those that it lists, then apply this one again"
