@@ -8,6 +8,7 @@ import base64
 import contextlib
 import json
 import ssl
+import tempfile
 import threading
 import urllib.error
 import urllib.request
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+import httpx
 import yaml
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
@@ -138,10 +140,28 @@ class ApiServer:
         self._headers = {"Accept": "application/json"}
         if "token" in user:
             self._headers["Authorization"] = f"Bearer {user['token']}"
+        else:
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(base64.b64decode(user["client-certificate-data"]))
+                file.write(base64.b64decode(user["client-key-data"]))
+                file.flush()
+                self._tls.load_cert_chain(file.name)
 
     def get(self, path: str) -> dict[str, Any]:
         with self._open(path, 10) as answer:
             return json.load(answer)
+
+    def find(self, resource: str, name: str = "", namespace: str = "") -> dict[str, Any]:
+        """What `kubectl get` finds for `deployments.v1.apps`: an object or a list; {} where there is none."""
+        plural, version, *group = resource.split(".", 2)
+        parts = ["/apis", *group, version] if group else ["/api", version]
+        parts += ["namespaces", namespace] if namespace else []
+        try:
+            return self.get("/".join([*parts, plural, *([name] if name else [])]))
+        except urllib.error.HTTPError as refusal:
+            if refusal.code != httpx.codes.NOT_FOUND:
+                raise
+            return {}
 
     def watch(self, path: str, version: str):
         query = f"?watch=1&allowWatchBookmarks=true&resourceVersion={version}"
