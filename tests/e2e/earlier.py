@@ -1,7 +1,7 @@
 """Parts of an earlier release as forks of one process that has loaded its modules.
 
-`roadstead` of that release may fork nothing, and each start would load them anew: 2 CPU seconds. This file is
-also that process: it runs in the tree of the release, so it needs the standard library alone.
+`roadstead` of that release may fork nothing, and each start would load them again, for a CPU second. This file
+is also that process: it runs in the tree of the release, so it needs the standard library alone.
 
     Earlier.start ──line of JSON──► server in the tree ──fork──► `python -m hub …`
 """
@@ -75,7 +75,7 @@ class Earlier:
         )
 
     def start(self, told: Sequence[str], log: Path, environment: Mapping[str, str]) -> Part:
-        """`python -m` what is told: module and arguments; all that it prints in `log`."""
+        """Run `python -m` with `told`, module and arguments; its output goes to `log`."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         asked: Asked = {"told": list(told), "log": str(log), "environment": dict(environment)}
@@ -92,7 +92,7 @@ class Earlier:
 
 
 def main() -> None:
-    """Fork a part for each line, until there is none any more."""
+    """Fork a part for each line, until the input ends."""
     sys.path[0] = str(Path.cwd())  # instead of this file's folder
     gc.disable()
     for module in LOADED:

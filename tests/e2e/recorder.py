@@ -152,7 +152,7 @@ class ApiServer:
             return json.load(answer)
 
     def find(self, resource: str, name: str = "", namespace: str = "") -> dict[str, Any]:
-        """What `kubectl get` finds for `deployments.v1.apps`: an object or a list; {} where there is none."""
+        """Get an object or a list, of `deployments.v1.apps` for instance; {} if the object is absent."""
         plural, version, *group = resource.split(".", 2)
         parts = ["/apis", *group, version] if group else ["/api", version]
         parts += ["namespaces", namespace] if namespace else []

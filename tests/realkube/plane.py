@@ -144,7 +144,7 @@ class Plane:
         return done.stdout
 
     def find(self, resource: str, name: str = "", namespace: str = "") -> dict[str, Any]:
-        """An object or a list of `deployments.v1.apps`; {} where there is none.
+        """Get an object or a list, of `deployments.v1.apps` for instance; {} if the object is absent.
 
         Polls use this: a kubectl for each look costs a tenth of a CPU second.
         """
