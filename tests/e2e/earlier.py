@@ -1,6 +1,6 @@
 """Parts of an earlier release as forks of one process that has loaded its modules.
 
-`roadstead` of that release may fork nothing, and each start would load them again, for a CPU second. This file
+`roadstead` of that release may fork nothing, and each start would load them again: a CPU second. This file is
 is also that process: it runs in the tree of the release, so it needs the standard library alone.
 
     Earlier.start ──line of JSON──► server in the tree ──fork──► `python -m hub …`
