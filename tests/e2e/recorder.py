@@ -20,8 +20,11 @@ from typing import Any, Self
 import httpx
 import yaml
 
+from tests import waiting
+
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _RETRY_S = 0.1
+_AGAIN_S, _MOST_TRIES = 1.0, 30
 
 
 @dataclass
@@ -152,16 +155,25 @@ class ApiServer:
             return json.load(answer)
 
     def find(self, resource: str, name: str = "", namespace: str = "") -> dict[str, Any]:
-        """Get an object or a list, of `deployments.v1.apps` for instance; {} if the object is absent."""
+        """Get an object or a list, of `deployments.v1.apps` for instance; {} if the object is absent.
+
+        A kind whose definition is new answers 429 for a moment: asks again then, as kubectl does.
+        """
         plural, version, *group = resource.split(".", 2)
         parts = ["/apis", *group, version] if group else ["/api", version]
         parts += ["namespaces", namespace] if namespace else []
-        try:
-            return self.get("/".join([*parts, plural, *([name] if name else [])]))
-        except urllib.error.HTTPError as refusal:
-            if refusal.code != httpx.codes.NOT_FOUND:
-                raise
-            return {}
+        path = "/".join([*parts, plural, *([name] if name else [])])
+        for _ in range(_MOST_TRIES):
+            try:
+                return self.get(path)
+            except urllib.error.HTTPError as refusal:
+                refusal.close()
+                if refusal.code == httpx.codes.NOT_FOUND:
+                    return {}
+                if refusal.code != httpx.codes.TOO_MANY_REQUESTS:
+                    raise
+            waiting.pause(_AGAIN_S, why="the API server asks for it")
+        return self.get(path)
 
     def watch(self, path: str, version: str):
         query = f"?watch=1&allowWatchBookmarks=true&resourceVersion={version}"
