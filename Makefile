@@ -74,7 +74,7 @@ PLAIN := -p no:schemathesis
 
 # A worker imports every file that it is given: only those that have such tests, unless TEST_ARGS names some.
 NAMED = $(filter tests/%,$(TEST_ARGS))
-SLOW = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
+SLOW = $(filter-out tests/web/%,$(shell grep -rl --include='test_*.py' 'mark\.slow' tests))
 # Files whose properties Hypothesis tries.
 PROPERTIES = $(shell grep -rlE --include='test_*.py' 'hypothesis|tests.examples' tests)
 # Files with tests that wait for `make soak`.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import yaml
 
 from tests.charts.programs import program
 from tests.house.sources import REPOSITORY
+from tests.realkube.plane import NO_COLLECTION
 
 CHARTS = REPOSITORY / "deploy" / "charts"
 HUB, AGENT = "roadstead-hub", "roadstead-agent"
@@ -50,6 +52,7 @@ def run(*arguments: str, stdin: str = "") -> str:
         text=True,
         timeout=RUN_TIMEOUT_S,
         check=False,
+        env={**os.environ, **NO_COLLECTION},
     )
     if done.returncode:
         raise HelmError(f"{done.stdout}{done.stderr}".strip())

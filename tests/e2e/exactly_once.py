@@ -1,7 +1,7 @@
-"""One story for every fault: 300 jobs, something breaks in mid-run, each job runs exactly once.
+"""One story for every fault: 150 jobs, something breaks in mid-run, each job runs exactly once.
 
 namesakes of some jobs, not ours, are in the members
-submit 300 ──► a tenth has ended ──► FAULT ──► all 300 end
+submit 150 ──► a tenth has ended ──► FAULT ──► all 150 end
 recorder: watches the members' API servers from before the first job until after the last
 """
 
@@ -13,7 +13,7 @@ from roadstead import RoadsteadError
 from tests.e2e.recorder import Recorder
 from tests.e2e.running import REPOSITORY, RunningFleet, a_job, equal_members, running_fleet, until
 
-JOBS = 300  # the members hold 96 at a time: the fault meets running, offered and waiting jobs
+JOBS = 150  # the members hold 96 at a time: the fault meets running, offered and waiting jobs
 INDEXES = 2
 NAMESAKES = 10
 MEMBERS = ("m1", "m2", "m3")

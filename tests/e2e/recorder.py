@@ -8,6 +8,7 @@ import base64
 import contextlib
 import json
 import ssl
+import tempfile
 import threading
 import urllib.error
 import urllib.request
@@ -16,10 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+import httpx
 import yaml
+
+from tests import waiting
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _RETRY_S = 0.1
+_AGAIN_S, _MOST_TRIES = 1.0, 30
 
 
 @dataclass
@@ -138,10 +143,37 @@ class ApiServer:
         self._headers = {"Accept": "application/json"}
         if "token" in user:
             self._headers["Authorization"] = f"Bearer {user['token']}"
+        else:
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(base64.b64decode(user["client-certificate-data"]))
+                file.write(base64.b64decode(user["client-key-data"]))
+                file.flush()
+                self._tls.load_cert_chain(file.name)
 
     def get(self, path: str) -> dict[str, Any]:
         with self._open(path, 10) as answer:
             return json.load(answer)
+
+    def find(self, resource: str, name: str = "", namespace: str = "") -> dict[str, Any]:
+        """Get an object or a list, of `deployments.v1.apps` for instance; {} if the object is absent.
+
+        A kind whose definition is new answers 429 for a moment: asks again then, as kubectl does.
+        """
+        plural, version, *group = resource.split(".", 2)
+        parts = ["/apis", *group, version] if group else ["/api", version]
+        parts += ["namespaces", namespace] if namespace else []
+        path = "/".join([*parts, plural, *([name] if name else [])])
+        for _ in range(_MOST_TRIES):
+            try:
+                return self.get(path)
+            except urllib.error.HTTPError as refusal:
+                refusal.close()
+                if refusal.code == httpx.codes.NOT_FOUND:
+                    return {}
+                if refusal.code != httpx.codes.TOO_MANY_REQUESTS:
+                    raise
+            waiting.pause(_AGAIN_S, why="the API server asks for it")
+        return self.get(path)
 
     def watch(self, path: str, version: str):
         query = f"?watch=1&allowWatchBookmarks=true&resourceVersion={version}"

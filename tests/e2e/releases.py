@@ -9,10 +9,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from hub.store import narrowing
 from tests import stem
+from tests.e2e import earlier
 from tests.e2e.running import REPOSITORY, RunningFleet, until
 
 
@@ -70,7 +71,8 @@ class Parts:
     def __init__(self, fleet: RunningFleet) -> None:
         self.fleet = fleet
         self._commands = {name: _command(fleet, name) for name in _names(fleet)}
-        self._running: dict[str, subprocess.Popen[Any] | stem.Process] = {}
+        self._running: dict[str, earlier.Part | stem.Process] = {}
+        self._earlier: dict[Path, earlier.Earlier] = {}
 
     def __enter__(self) -> Self:
         os.kill(self.fleet.process.pid, signal.SIGSTOP)  # or it would start again what we end
@@ -80,6 +82,8 @@ class Parts:
         for process in self._running.values():
             process.kill()
             process.wait()
+        for tree in self._earlier.values():
+            tree.close()
         os.kill(self.fleet.process.pid, signal.SIGCONT)
 
     def stop(self, name: str) -> None:
@@ -109,14 +113,13 @@ class Parts:
         """Start a part with the code of `tree`, as the fleet had started it, and these variables."""
         log = self.fleet.folder / "logs" / f"{name}.log"
         environment = _environment(tree) | environ
+        _, _, *told = self._commands[name]  # python -m
         if tree == REPOSITORY:
-            _, _, *told = self._commands[name]  # python -m
             self._running[name] = stem.start(*told, log=log, env=environment)
             return
-        with log.open("ab") as output:
-            self._running[name] = subprocess.Popen(
-                self._commands[name], cwd=tree, env=environment, stdout=output, stderr=output
-            )
+        if tree not in self._earlier:
+            self._earlier[tree] = earlier.Earlier(tree)
+        self._running[name] = self._earlier[tree].start(told, log, environment)
 
     def replace(self, name: str, tree: Path = REPOSITORY, **environ: str) -> None:
         """Another release's in the place of the one that runs."""

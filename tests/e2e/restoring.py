@@ -1,6 +1,5 @@
 """What the stories of restored backups share: a fleet of two members, looked into and restored."""
 
-import json
 import os
 import signal
 from pathlib import Path
@@ -14,8 +13,7 @@ def in_members(fleet: RunningFleet) -> dict[str, list[tuple[str, str, str]]]:
     """By name, each Job that a member holds: (member, its uid there, its uid on the hub)."""
     found: dict[str, list[tuple[str, str, str]]] = {}
     for member in MEMBERS:
-        done = fleet.kubectl("get", "jobs", "-A", "-o", "json", cluster=member)
-        for job in json.loads(done.stdout)["items"]:
+        for job in fleet.find("jobs.v1.batch", cluster=member)["items"]:
             metadata = job["metadata"]
             of = metadata["labels"]["roadstead.dev/job-uid"]
             found.setdefault(metadata["name"], []).append((member, metadata["uid"], of))

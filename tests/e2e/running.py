@@ -86,6 +86,12 @@ class RunningFleet:
                 raise
             return {}
 
+    def find(
+        self, resource: str, name: str = "", namespace: str = "", *, cluster: str = "hub"
+    ) -> dict[str, Any]:
+        """The same by name: `deployments.v1.apps`, as kubectl takes it too."""
+        return ApiServer(self.kubeconfig(cluster)).find(resource, name, namespace)
+
     def logs(self) -> str:
         """The last lines of every part's log, for a failing test."""
         parts = []

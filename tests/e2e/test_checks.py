@@ -106,8 +106,7 @@ def _says(hub, text):
 
 
 def _reserved(fleet):
-    done = fleet.kubectl("get", "workloads", "-n", "default", "-o", "json")
-    for each in json.loads(done.stdout)["items"]:
+    for each in fleet.find("workloads.v1beta2.kueue.x-k8s.io", namespace="default")["items"]:
         conditions = {c["type"]: c["status"] for c in each.get("status", {}).get("conditions", [])}
         if conditions.get("QuotaReserved") == "True" and each["status"].get("admissionChecks"):
             return each
@@ -120,5 +119,4 @@ def _started(hub):
 
 
 def _in_member(fleet):
-    done = fleet.kubectl("get", "job", "asked", "-n", "default", "-o", "json", cluster="one")
-    return json.loads(done.stdout) if done.returncode == 0 else None
+    return fleet.find("jobs.v1.batch", "asked", "default", cluster="one")

@@ -27,16 +27,15 @@ spec:
 
 def test_a_placement_reaches_a_member_once_its_people_accept_the_hub(tmp_path):
     """Two of three get it, its condition names the command, and the command brings it to the third."""
-    with running_fleet(tmp_path, equal_members(3)) as fleet, fleet.client() as hub:
+    with running_fleet(tmp_path, equal_members(3), packed=True) as fleet, fleet.client() as hub:
         made = fleet.kubectl("create", "namespace", "shop", cluster="m3")
         assert made.returncode == 0, made.stderr
         applied = fleet.kubectl("apply", "-f", "-", stdin=OBJECTS)
         assert applied.returncode == 0, applied.stderr
 
         def color(member: str) -> str:
-            path = "-o=jsonpath={.data.color}"
-            asked = ("get", "configmap", "settings", "--namespace=shop", path)
-            return fleet.kubectl(*asked, cluster=member).stdout
+            found = fleet.find("configmaps.v1", "settings", "shop", cluster=member)
+            return str(found["data"]["color"]) if found else ""
 
         def said() -> str:
             told = [

@@ -3,7 +3,6 @@
 hub cluster: ResourceEnvelope in shop ──placement──► its objects in m1, m2; the status back in shop
 """
 
-import json
 from typing import Any
 
 import pytest
@@ -12,6 +11,8 @@ from tests.e2e.running import RunningFleet, equal_members, running_fleet, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(240)]
 MEMBERS = ("m1", "m2")
+ENVELOPES = "resourceenvelopes.v1.placement.kubernetes-fleet.io"
+COPIES = "clusterresourceplacementstatuses.v1.placement.kubernetes-fleet.io"
 MANIFESTS = """
 apiVersion: v1
 kind: Namespace
@@ -52,13 +53,6 @@ spec:
 """
 
 
-def read(fleet: RunningFleet, *what: str, cluster: str = "hub") -> Any:
-    """An object, {} where there is none."""
-    given = {} if cluster == "hub" else {"cluster": cluster}
-    done = fleet.kubectl("get", *what, "-o", "json", **given)
-    return json.loads(done.stdout) if done.returncode == 0 else {}
-
-
 def applied(fleet: RunningFleet, text: str) -> None:
     done = fleet.kubectl("apply", "-f", "-", stdin=text)
     assert done.returncode == 0, done.stderr
@@ -66,13 +60,13 @@ def applied(fleet: RunningFleet, text: str) -> None:
 
 def given(fleet: RunningFleet) -> list[Any]:
     """What members have of the ConfigMap."""
-    found = [read(fleet, "configmap", "settings", "-n", "shop", cluster=m) for m in MEMBERS]
+    found = [fleet.find("configmaps.v1", "settings", "shop", cluster=m) for m in MEMBERS]
     return [each.get("data") for each in found]
 
 
 def failed(fleet: RunningFleet) -> list[Any]:
     """What the copy of the status says could not be placed, cluster by cluster."""
-    copy = read(fleet, "clusterresourceplacementstatus", "shop", "-n", "shop")
+    copy = fleet.find(COPIES, "shop", "shop")
     told = copy.get("sourceStatus", {}).get("placementStatuses") or ()
     return [each for one in told for each in one.get("failedPlacements") or ()]
 
@@ -95,16 +89,16 @@ def test_members_get_what_is_in_it_and_its_namespace_the_status(tmp_path):
             "type": "ResourceEnvelope",
         }
         assert "submit it" in first["condition"]["message"]
-        assert not read(fleet, "job", "train", "-n", "shop", cluster="m1")
-        assert not read(fleet, "job", "train", "-n", "shop")
-        assert not read(fleet, "resourceenvelope", "web", "-n", "shop", cluster="m1")
+        assert not fleet.find("jobs.v1.batch", "train", "shop", cluster="m1")
+        assert not fleet.find("jobs.v1.batch", "train", "shop")
+        assert not fleet.find(ENVELOPES, "web", "shop", cluster="m1")
         applied(fleet, MANIFESTS.replace("COLOR", "red"))
         until(lambda: [each["color"] for each in given(fleet)] == ["red", "red"], 60, "followed")
         fleet.kubectl("delete", "resourceenvelope", "web", "-n", "shop")
         until(lambda: given(fleet) == [None, None], 60, "taken back")
         fleet.kubectl("delete", "crp", "shop")
         until(
-            lambda: not read(fleet, "clusterresourceplacementstatus", "shop", "-n", "shop"),
+            lambda: not fleet.find(COPIES, "shop", "shop"),
             60,
             "the copy goes with its placement",
         )

@@ -4,6 +4,8 @@ job Offered to m1 ──► m1 hangs, the create is held on its way ──► th
                  ──► perhaps it runs in m2 ──► m1 wakes, the create lands ──► never two
 """
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.e2e.running import until
@@ -15,44 +17,55 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 _LOOKED_AT_S = 8
 
 
-def test_a_job_held_and_released_does_not_run_beside_a_create_in_flight(tmp_path):
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """Two members, for all tests of this module."""
+    with told(tmp_path_factory.mktemp("hanging"), members=2) as story:
+        yield story
+
+
+@pytest.fixture
+def story(fleet: Story) -> Iterator[Story]:
+    """The same; no link is broken afterwards."""
+    yield fleet
+    fleet.fleet.links.heal()
+
+
+def test_a_job_held_and_released_does_not_run_beside_a_create_in_flight(story: Story) -> None:
     """Held while its create hangs, then released: the create that lands late starts nothing."""
-    with told(tmp_path, members=2) as story:
-        uid = _offered_to_hanging(story, "taken-back", run_s=12)
-        story.only("m2")
-        story.ask("hold", uid)
-        story.ask("release", uid)
-        _starts_on(story, uid, "m2")
-        story.fleet.links.heal()
-        assert story.violations() == []
-        assert story.job(uid)["state"] == "Succeeded"
-        _nothing_is_left_in(story, "m1", uid)
+    uid = _offered_to_hanging(story, "taken-back", run_s=12)
+    story.only("m2")
+    story.ask("hold", uid)
+    story.ask("release", uid)
+    _starts_on(story, uid, "m2")
+    story.fleet.links.heal()
+    assert story.violations() == []
+    assert story.job(uid)["state"] == "Succeeded"
+    _nothing_is_left_in(story, "m1", uid)
 
 
-def test_a_preempted_job_does_not_run_beside_a_create_in_flight(tmp_path):
+def test_a_preempted_job_does_not_run_beside_a_create_in_flight(story: Story) -> None:
     """Preempted while its create hangs: the create that lands late starts nothing."""
-    with told(tmp_path, members=2) as story:
-        low = _offered_to_hanging(story, "low", run_s=12, tight=True, priority="low")
-        story.only("m2")
-        high = story.submit("high", run_s=0.5, tight=True, priority="high")
-        story.until_state(low, "Withdrawing", "Pending")
-        _starts_on(story, low, "m2")
-        story.fleet.links.heal()
-        assert story.violations() == []
-        assert {story.job(uid)["state"] for uid in (low, high)} == {"Succeeded"}
-        _nothing_is_left_in(story, "m1", low)
+    low = _offered_to_hanging(story, "low", run_s=12, tight=True, priority="low")
+    story.only("m2")
+    high = story.submit("high", run_s=0.5, tight=True, priority="high")
+    story.until_state(low, "Withdrawing", "Pending")
+    _starts_on(story, low, "m2")
+    story.fleet.links.heal()
+    assert story.violations() == []
+    assert {story.job(uid)["state"] for uid in (low, high)} == {"Succeeded"}
+    _nothing_is_left_in(story, "m1", low)
 
 
-def test_a_job_offered_to_a_hanging_member_runs_there_once_it_wakes(tmp_path):
+def test_a_job_offered_to_a_hanging_member_runs_there_once_it_wakes(story: Story) -> None:
     """Nobody takes it back: the held create lands, and the job runs once, where it was offered."""
-    with told(tmp_path, members=2) as story:
-        uid = _offered_to_hanging(story, "patient", run_s=1)
-        story.only("m2")
-        assert not _starts_on(story, uid, "m2")
-        story.fleet.links.heal()
-        assert story.violations() == []
-        ended = story.job(uid)
-        assert (ended["state"], ended["cluster"]) == ("Succeeded", "m1")
+    uid = _offered_to_hanging(story, "patient", run_s=1)
+    story.only("m2")
+    assert not _starts_on(story, uid, "m2")
+    story.fleet.links.heal()
+    assert story.violations() == []
+    ended = story.job(uid)
+    assert (ended["state"], ended["cluster"]) == ("Succeeded", "m1")
 
 
 def _offered_to_hanging(story: Story, name: str, **given) -> str:

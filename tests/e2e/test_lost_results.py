@@ -6,6 +6,7 @@ end, and a user takes the job back while the agent still takes it for running.
 
 import contextlib
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,42 +21,46 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 _RUNS_S = 2.5
 
 
-def test_a_completed_job_deleted_by_hand_at_once_is_succeeded(tmp_path):
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """One member, for all tests of this module."""
+    with told(tmp_path_factory.mktemp("results"), members=1) as story:
+        yield story
+
+
+def test_a_completed_job_deleted_by_hand_at_once_is_succeeded(story: Story) -> None:
     """The agent learns of Complete and of the deletion in one burst: the result counts."""
-    with told(tmp_path, members=1) as story:
-        uid = _running(story, "deleted")
-        with _agent_asleep(story):
-            story.delete_by_hand(_completed(story, uid))
-        assert story.violations() == []
-        assert story.job(uid)["state"] == "Succeeded"
+    uid = _running(story, "deleted")
+    with _agent_asleep(story):
+        story.delete_by_hand(_completed(story, uid))
+    assert story.violations() == []
+    assert story.job(uid)["state"] == "Succeeded"
 
 
-def test_a_completed_job_deleted_by_hand_and_held_does_not_run_again(tmp_path):
+def test_a_completed_job_deleted_by_hand_and_held_does_not_run_again(story: Story) -> None:
     """Complete, deleted by hand and held meanwhile, then released: Succeeded, and no second run."""
-    with told(tmp_path, members=1) as story:
-        uid = _running(story, "held")
-        with _agent_asleep(story):
-            story.delete_by_hand(_completed(story, uid))
-            story.ask("hold", uid)
-        story.until_state(uid, "Held", "Succeeded")
-        _release(story, uid)
-        assert story.violations() == []
-        assert story.job(uid)["state"] == "Succeeded"
+    uid = _running(story, "held")
+    with _agent_asleep(story):
+        story.delete_by_hand(_completed(story, uid))
+        story.ask("hold", uid)
+    story.until_state(uid, "Held", "Succeeded")
+    _release(story, uid)
+    assert story.violations() == []
+    assert story.job(uid)["state"] == "Succeeded"
 
 
 @pytest.mark.parametrize("wish", ["hold", "cancel"])
-def test_a_completed_job_wins_over_a_wish_that_came_later(tmp_path, wish):
+def test_a_completed_job_wins_over_a_wish_that_came_later(story: Story, wish: str) -> None:
     """Held or cancelled while the agent's watch is silent: it had completed, and so it is told."""
-    with told(tmp_path, members=1) as story:
-        uid = _running(story, "wished")
-        member = Member("m1", story.fleet.kubeconfig("m1"))
-        member.add_fault(action="stall", resource="jobs", seconds=8)
-        until(lambda: _has_completed(story, uid), 30, "it has completed")
-        story.ask(wish, uid)
-        story.until_state(uid, "Held", "Cancelled", "Succeeded")
-        _release(story, uid)
-        assert story.violations() == []
-        assert story.job(uid)["state"] == "Succeeded"
+    uid = _running(story, f"{wish}-later")
+    member = Member("m1", story.fleet.kubeconfig("m1"))
+    member.add_fault(action="stall", resource="jobs", seconds=8)
+    until(lambda: _has_completed(story, uid), 30, "it has completed")
+    story.ask(wish, uid)
+    story.until_state(uid, "Held", "Cancelled", "Succeeded")
+    _release(story, uid)
+    assert story.violations() == []
+    assert story.job(uid)["state"] == "Succeeded"
 
 
 def _running(story: Story, name: str) -> str:

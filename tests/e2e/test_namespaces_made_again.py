@@ -1,6 +1,5 @@
 """A namespace of the hub cluster that is made again does not meet what the one before left in members."""
 
-import json
 from typing import Any
 
 import pytest
@@ -24,9 +23,7 @@ def kubectl(fleet: RunningFleet, *what: str, cluster: str = "hub", given: str = 
 
 def space(fleet: RunningFleet) -> dict[str, Any]:
     """The member's namespace, {} where there is none."""
-    done = fleet.kubectl("get", "namespace", "lab", "-o", "json", cluster="m1")
-    found: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
-    return found
+    return fleet.find("namespaces.v1", "lab", cluster="m1")
 
 
 def remade(fleet: RunningFleet) -> None:
@@ -37,7 +34,7 @@ def remade(fleet: RunningFleet) -> None:
 
 def test_jobs_of_a_namespace_that_was_made_again_keep_out_of_the_earlier_one(tmp_path):
     """An empty one is deleted and made anew by itself; one that holds a Secret waits for its people."""
-    with running_fleet(tmp_path, equal_members(1)) as fleet, fleet.client() as hub:
+    with running_fleet(tmp_path, equal_members(1), packed=True) as fleet, fleet.client() as hub:
         kubectl(fleet, "create", "namespace", "lab")
         first = hub.submit(a_job("first", namespace="lab"))
         assert hub.wait(first.uid, timeout_s=60).state == "Succeeded"

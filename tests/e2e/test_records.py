@@ -77,16 +77,15 @@ def applied(fleet: RunningFleet, text: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def listed(fleet: RunningFleet, *what: str) -> list[Any]:
-    done = fleet.kubectl("get", *what, "-o", "json")
-    return list(json.loads(done.stdout)["items"]) if done.returncode == 0 else []
+def listed(fleet: RunningFleet, plural: str) -> list[Any]:
+    return list(fleet.find(f"{plural}.v1.placement.kubernetes-fleet.io").get("items") or ())
 
 
 def colors(fleet: RunningFleet) -> list[str]:
     found = []
     for member in MEMBERS:
-        done = fleet.kubectl("get", "cm", "settings", "-n", "shop", "-o", "json", cluster=member)
-        found.append(json.loads(done.stdout)["data"]["color"] if done.returncode == 0 else "-")
+        settings = fleet.find("configmaps.v1", "settings", "shop", cluster=member)
+        found.append(settings["data"]["color"] if settings else "-")
     return found
 
 
@@ -105,7 +104,7 @@ def test_a_rollback_and_what_kubectl_shows_of_it(tmp_path):
         applied(fleet, CONFIG)
         until(lambda: colors(fleet) == ["blue"] * 3, 60, "blue is everywhere")
         until(lambda: available(fleet) == 3, 60, "and its bindings say so")
-        assert len(listed(fleet, "works", "-A")) == 3
+        assert len(listed(fleet, "works")) == 3
         applied(fleet, CONFIG.replace("blue", "green"))
         until(lambda: colors(fleet) == ["green"] * 3, 60, "green is everywhere")
         older = hub.revisions("shop")[1]

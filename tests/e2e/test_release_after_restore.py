@@ -1,6 +1,5 @@
 """After a restore no door releases a job that still runs in a member: REST, the CLI and kubectl refuse."""
 
-import json
 import os
 import signal
 from functools import partial
@@ -58,10 +57,7 @@ def by_kubectl(fleet: RunningFleet, name: str) -> None:
 
 
 def workloads(fleet: RunningFleet) -> list[dict[str, Any]]:
-    done = fleet.kubectl("-n", "team-a", "get", "workloads.kueue.x-k8s.io", "-o", "json")
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)["items"]
-    return found
+    return list(fleet.find("workloads.v1beta2.kueue.x-k8s.io", namespace="team-a")["items"])
 
 
 def of_job(fleet: RunningFleet, name: str) -> str:

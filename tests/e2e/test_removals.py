@@ -4,7 +4,6 @@ Namespaces in member `m1`: `mine` is its people's and has consent; the agent cre
 which its people put a ConfigMap, and `shared`, with an object of another placement and a Job of a queue.
 """
 
-import json
 from typing import Any
 
 import pytest
@@ -66,10 +65,9 @@ metadata: {name: secret-of-theirs, namespace: full}
 """
 
 
-def read(fleet: RunningFleet, *what: str) -> Any:
+def read(fleet: RunningFleet, resource: str, name: str, namespace: str = "") -> Any:
     """An object of the member, {} where there is none."""
-    done = fleet.kubectl("get", *what, "-o", "json", cluster="m1")
-    return json.loads(done.stdout) if done.returncode == 0 else {}
+    return fleet.find(resource, name, namespace, cluster="m1")
 
 
 def fates(member: MemberRemoval) -> dict[str, str]:
@@ -115,7 +113,7 @@ def prepare(fleet: RunningFleet) -> None:
     with fleet.client() as hub:
         job = hub.submit(a_job("train", namespace="shared", run_s=600))
         until(lambda: hub.job(job.uid).state == "Running", 60, "the Job runs")
-        hub_id = read(fleet, "job", "train", "-n", "shared")["metadata"]["labels"][
+        hub_id = read(fleet, "jobs.v1.batch", "train", "shared")["metadata"]["labels"][
             "roadstead.dev/managed-by"
         ]
         done = fleet.kubectl(
@@ -131,14 +129,14 @@ def prepare(fleet: RunningFleet) -> None:
 
 def marked_all(fleet: RunningFleet) -> bool:
     found = [
-        read(fleet, "configmap", *each)
+        read(fleet, "configmaps.v1", *each)
         for each in (
-            ("settings", "-n", "mine"),
-            ("theirs", "-n", "mine"),
-            ("kept", "-n", "shared"),
+            ("settings", "mine"),
+            ("theirs", "mine"),
+            ("kept", "shared"),
         )
     ]
-    found += [read(fleet, "namespace", each) for each in SPACES]
+    found += [read(fleet, "namespaces.v1", each) for each in SPACES]
     return all(each and marked(each) for each in found)
 
 
@@ -163,15 +161,19 @@ def test_what_a_deletion_announces_is_what_happens(fleet: RunningFleet):
         assert "Job shared/train  Left" in shown.stdout + shown.stderr
         (done,) = hub.delete_object("ClusterResourcePlacement", "spaces", group=group).members
         assert fates(done) == expected("DeletedIfEmpty")
-        until(lambda: not read(fleet, "namespace", "fresh"), 60, "the empty namespace is deleted")
         until(
-            lambda: not marked(read(fleet, "namespace", "mine")), 60, "the namespace is released"
+            lambda: not read(fleet, "namespaces.v1", "fresh"), 60, "the empty namespace is deleted"
         )
-        assert not read(fleet, "configmap", "settings", "-n", "mine")
-        theirs = read(fleet, "configmap", "theirs", "-n", "mine")
+        until(
+            lambda: not marked(read(fleet, "namespaces.v1", "mine")),
+            60,
+            "the namespace is released",
+        )
+        assert not read(fleet, "configmaps.v1", "settings", "mine")
+        theirs = read(fleet, "configmaps.v1", "theirs", "mine")
         assert (theirs["data"], marked(theirs)) == ({"color": "green"}, False)
-        assert read(fleet, "configmap", "secret-of-theirs", "-n", "full")
-        assert read(fleet, "configmap", "kept", "-n", "shared")
+        assert read(fleet, "configmaps.v1", "secret-of-theirs", "full")
+        assert read(fleet, "configmaps.v1", "kept", "shared")
         assert hub.job("shared/train").state == "Running"
         kept = until(
             lambda: [e for e in hub.events() if e.reason == "NamespaceKept"], 30, "it is said"

@@ -12,6 +12,7 @@ from tests import databases, waiting
 from tests.e2e import exactly_once
 from tests.e2e.leaders import leading
 from tests.e2e.running import RunningFleet, a_job, equal_members, running_fleet, until
+from tests.soaking import others_soak
 
 pytestmark = [
     pytest.mark.slow,
@@ -45,7 +46,8 @@ def test_every_job_runs_exactly_once_when_the_leader_is_killed(tmp_path, server)
     assert exactly_once.run(tmp_path, kill_leaders, more=two_hubs(server)) == []
 
 
-@pytest.mark.parametrize("gone_s", [5, 61])
+# A short outage: tests/store/test_broken_connections.py.
+@pytest.mark.parametrize("gone_s", others_soak([5, 61], 61))
 def test_every_job_runs_exactly_once_when_the_database_restarts(tmp_path, server, gone_s):
     """As in a crash, while hubs write and agents report; a minute is longer than any lease lasts."""
 

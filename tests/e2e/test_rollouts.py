@@ -3,7 +3,6 @@
 hub cluster: Deployment, override ──placement──► m1 … m4, one after the other
 """
 
-import json
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from tests.e2e.running import RunningFleet, equal_members, running_fleet, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(240)]
 MEMBERS = ("m1", "m2", "m3", "m4")
+PLACEMENTS = "clusterresourceplacements.v1.placement.kubernetes-fleet.io"
 NEVER = "registry.invalid/web:2"  # pods of it can not be pulled
 
 
@@ -59,8 +59,7 @@ def applied(fleet: RunningFleet, text: str) -> None:
 
 
 def web(fleet: RunningFleet, member: str) -> Any:
-    done = fleet.kubectl("get", "deployment", "web", "-n", "shop", "-o", "json", cluster=member)
-    return json.loads(done.stdout) if done.returncode == 0 else {}
+    return fleet.find("deployments.v1.apps", "web", "shop", cluster=member)
 
 
 def images(fleet: RunningFleet) -> dict[str, str]:
@@ -72,9 +71,9 @@ def images(fleet: RunningFleet) -> dict[str, str]:
 
 
 def rung(fleet: RunningFleet, name: str) -> tuple[str, str]:
-    """A condition of the placement, as kubectl shows it: its status and its message."""
-    done = fleet.kubectl("get", "crp", "shop", "-o", "json")
-    for each in json.loads(done.stdout).get("status", {}).get("conditions") or ():
+    """A condition of the placement on the hub cluster: its status and its message."""
+    placement = fleet.find(PLACEMENTS, "shop")
+    for each in placement.get("status", {}).get("conditions") or ():
         if each["type"] == f"ClusterResourcePlacement{name}":
             return each["status"], each["message"]
     return "", ""

@@ -12,6 +12,7 @@ from tests.e2e.running import RunningFleet, equal_members, running_fleet, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubectl, pytest.mark.timeout(300)]
 MEMBERS = ("m1", "m2", "m3", "m4")
+GROUP = "placement.kubernetes-fleet.io"
 NEVER = "registry.invalid/web:3"  # pods of it can not be pulled
 PATIENT_S, SHORT_S = (
     150,
@@ -77,30 +78,26 @@ def images(fleet: RunningFleet) -> list[str]:
     """The last character of the image of each member, "-" for nothing."""
     found = []
     for member in MEMBERS:
-        done = fleet.kubectl(
-            "get", "deployment", "web", "-n", "shop", "-o", "json", cluster=member
-        )
-        spec = json.loads(done.stdout)["spec"] if done.returncode == 0 else {}
+        spec = fleet.find("deployments.v1.apps", "web", "shop", cluster=member).get("spec", {})
         containers = spec.get("template", {}).get("spec", {}).get("containers") or [{"image": "-"}]
         found.append(containers[0]["image"][-1])
     return found
 
 
 def conditions(fleet: RunningFleet, kind: str, name: str) -> dict[str, Any]:
-    done = fleet.kubectl("get", kind, name, "-o", "json")
-    if done.returncode:
-        return {}
-    status = json.loads(done.stdout).get("status") or {}
+    status = fleet.find(f"{kind}.v1.{GROUP}", name).get("status") or {}
     return {each["type"]: each for each in status.get("conditions") or ()}
 
 
 def progress(fleet: RunningFleet, name: str) -> str:
-    told = conditions(fleet, "csur", name).get("Progressing") or {}
+    told = conditions(fleet, "clusterstagedupdateruns", name).get("Progressing") or {}
     return str(told.get("reason") or "").removeprefix("UpdateRun")
 
 
 def rung(fleet: RunningFleet) -> dict[str, Any]:
-    return conditions(fleet, "crp", "shop")["ClusterResourcePlacementRolloutStarted"]
+    return conditions(fleet, "clusterresourceplacements", "shop")[
+        "ClusterResourcePlacementRolloutStarted"
+    ]
 
 
 def approve(fleet: RunningFleet, name: str) -> None:
@@ -134,7 +131,7 @@ def _through_both_stages(fleet: RunningFleet) -> None:
     """The request is approved as KubeFleet's users do."""
     applied(fleet, manifests("example.com/web:1") + "---" + STRATEGY % PATIENT_S)
     until(
-        lambda: "Deployment" in fleet.kubectl("get", "crp", "shop", "-o", "json").stdout,
+        lambda: "Deployment" in str(fleet.find(f"clusterresourceplacements.v1.{GROUP}", "shop")),
         30,
         "what is selected is known",
     )
@@ -145,7 +142,7 @@ def _through_both_stages(fleet: RunningFleet) -> None:
     approve(fleet, "first-after-canary")
     until(lambda: progress(fleet, "first") == "Succeeded", 60, "all have the first version")
     assert images(fleet) == ["1"] * 4
-    told = conditions(fleet, "careq", "first-after-canary")
+    told = conditions(fleet, "clusterapprovalrequests", "first-after-canary")
     assert told["ApprovalAccepted"]["status"] == "True"
     until(
         lambda: rung(fleet)["status"] == "True",

@@ -59,7 +59,8 @@ def fleet(request: pytest.FixtureRequest, tmp_path_factory) -> Iterator[Killing]
         yield started
 
 
-@pytest.mark.parametrize(("fleet", "point"), list(_cases()), indirect=["fleet"])
+# The scope of the fixture: without it pytest takes that of a test, and starts a fleet for each point.
+@pytest.mark.parametrize(("fleet", "point"), list(_cases()), indirect=["fleet"], scope="module")
 def test_killed_there_every_job_ends_exactly_once(fleet: Killing, point: Point):
     """The part dies at the point, once, and is started again; no job is lost, none runs twice."""
     fleet.only("m1" if point.part == "agent-m1" else "")

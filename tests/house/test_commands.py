@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests import stem
 from tests.cli.commands import environment_without_ours
 from tests.e2e.running import RunningFleet, running_fleet
 from tests.house import commands, ends, sources
+from tests.realkube.plane import NO_COLLECTION
 
 BLOCKS = commands.blocks()
 _WITHIN_S = 500  # of a page: `timeout` ends it with 124
@@ -35,7 +37,7 @@ def _run(script: str, *first: Path, **environment: str) -> None:
         done = subprocess.run(
             ["timeout", f"{_WITHIN_S}", "bash", "-euo", "pipefail", "-c", script],
             cwd=sources.REPOSITORY,
-            env={**environment_without_ours(), "PATH": path, **environment},
+            env={**environment_without_ours(), **NO_COLLECTION, "PATH": path, **environment},
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
@@ -43,6 +45,22 @@ def _run(script: str, *first: Path, **environment: str) -> None:
         )
         said.seek(0)
         assert done.returncode == 0, f"{script}\nexit code {done.returncode}\n{said.read()}"
+
+
+def _forked(folder: Path) -> None:
+    """Put programs into `folder` that run as forks; `python` too, where it is typed for a part."""
+    stem.put_on_path(folder, "roadstead", "roadstead.cli.root")
+    cases = []
+    for part, module in (
+        ("agent", "agent.__main__"),
+        ("shared.kubesim", "shared.kubesim.__main__"),
+    ):
+        stem.put_on_path(folder, part, module)
+        cases.append(f'"-m {part}") shift 2; exec {folder / part} "$@" ;;')
+    lines = ["#!/bin/sh", 'case "$1 $2" in', *cases, "esac", f'exec {sys.executable} "$@"']
+    program = folder / "python"
+    program.write_text("\n".join(lines) + "\n")
+    program.chmod(0o755)
 
 
 def _pages() -> list[Path]:
@@ -113,7 +131,9 @@ def test_pages_for_real_clusters_are_typed_there() -> None:
 @pytest.mark.parametrize("block", _marked("run"), ids=str)
 def test_a_command_block_runs(block: commands.Block, tmp_path: Path) -> None:
     """A block marked `run` ends with success from a fresh checkout."""
-    _run(block.script, HOME=str(tmp_path))
+    _forked(tmp_path)
+    # `make demo` starts the program on the path, too.
+    _run(block.script, tmp_path, HOME=str(tmp_path), MAKEFLAGS=f"BIN={tmp_path}")
 
 
 def test_every_page_is_listed_and_has_an_end() -> None:
@@ -134,7 +154,7 @@ def test_the_blocks_of_a_page_run_beside_a_fleet(
     """
     fleet = fleets(way)
     blocks = [block for block in _marked("run: fleet") if block.page == page]
-    stem.put_on_path(tmp_path, "roadstead", "roadstead.cli.root")
+    _forked(tmp_path)
     _run(
         commands.session(blocks),
         tmp_path,

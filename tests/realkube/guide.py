@@ -33,7 +33,8 @@ _CONDITIONS = [
 
 def typed(plane: Plane, folder: Path) -> None:
     """Apply its files; the ClusterRoles of people are there."""
-    until(lambda: "resourceplacements" in plane.kubectl("api-resources"), 60, "CRDs")
+    served = "resourceplacements.v1.placement.kubernetes-fleet.io"
+    until(lambda: plane.find(served), 60, "the kinds of placements are served")
     operator = plane.kubeconfig_for("olga", cluster_role="roadstead-operator")
     for path in FILES:
         who = _scientist(plane, folder) if path.stem.endswith("jobs") else operator

@@ -11,7 +11,7 @@ from roadstead import Client, RoadsteadError
 from tests import stem
 from tests.e2e.running import REPOSITORY, ready_line, until
 from tests.realkube import build
-from tests.realkube.plane import Fleet, Plane
+from tests.realkube.plane import NO_COLLECTION, Fleet, Plane
 
 
 def member(name: str, count: int, cpu: str, memory: str) -> dict[str, Any]:
@@ -61,6 +61,7 @@ def kubeconfig_by_script(plane: Plane, path: Path, *arguments: str) -> Path:
         "PATH": f"{folder}:{os.environ['PATH']}",
         "KUBECONFIG": str(plane.kubeconfig),
         "HOME": str(path.parent),  # where kubectl keeps what it has learned
+        **NO_COLLECTION,
     }
     script = REPOSITORY / "deploy" / "hub-cluster" / "kubeconfig.sh"
     done = subprocess.run([script, *arguments], env=env, capture_output=True, check=True)

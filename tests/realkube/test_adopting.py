@@ -1,7 +1,6 @@
 """A backup is restored on a hub whose member is a real control plane: what the hub forgot is adopted."""
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ NAMES = ("released", "unknown")
 
 def in_member(plane: Plane) -> dict[str, tuple[str, list[str]]]:
     """By name, the uid of each Job there and of the pods that were started for it."""
-    jobs = json.loads(plane.kubectl("get", "jobs", "-n", "team-a", "-o", "json"))["items"]
-    pods = json.loads(plane.kubectl("get", "pods", "-n", "team-a", "-o", "json"))["items"]
+    jobs = plane.find("jobs.v1.batch", namespace="team-a")["items"]
+    pods = plane.find("pods.v1", namespace="team-a")["items"]
     return {
         job["metadata"]["name"]: (
             job["metadata"]["uid"],

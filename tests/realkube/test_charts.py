@@ -4,7 +4,6 @@ Hub and agents run as processes with exactly what their pods have (installed.py)
 down what they ask for, and nothing may be answered 403.
 """
 
-import contextlib
 import json
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,7 @@ from tests.e2e.running import REPOSITORY, until
 from tests.realkube import audit, build, guide
 from tests.realkube.chart_fleet import fleet_from_charts, refused
 from tests.realkube.installed import Installed
-from tests.realkube.plane import Fleet, Plane, PlaneError
+from tests.realkube.plane import Fleet, Plane
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(500)]
 OBJECTS = {"profile": "objects", "kinds": {"install": True}}
@@ -54,13 +53,20 @@ def test_what_is_rendered_is_accepted(real_control_plane: Plane, name: str) -> N
     }
     kubectl("apply", "-f", "-", stdin=json.dumps(namespace))
     strictly = ("--dry-run=server", "--validate=strict", "-f", "-")
-    for each in helm.objects(release):
+    objects = helm.objects(release)
+    for each in objects:
         if each["kind"] in FOREIGN:
             check(each)
-            continue
-        kubectl("apply", *strictly, stdin=json.dumps(each))
-        if each["kind"] in {"Deployment", "StatefulSet"}:
-            kubectl("create", *strictly, stdin=json.dumps(_pod_of(each)))
+    own = [each for each in objects if each["kind"] not in FOREIGN]
+    kubectl("apply", *strictly, stdin=_listed(own))
+    workloads = [each for each in own if each["kind"] in {"Deployment", "StatefulSet"}]
+    if workloads:
+        kubectl("create", *strictly, stdin=_listed([_pod_of(each) for each in workloads]))
+
+
+def _listed(items: list[Any]) -> str:
+    """One kubectl asks about all of them, each by itself."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
 
 def _pod_of(workload: Any) -> dict[str, Any]:
@@ -142,9 +148,7 @@ def test_the_guide_runs_with_the_charts_rights(real_fleet: Any, tmp_path: Path) 
 
 
 def _has_queue(plane: Plane) -> bool:
-    with contextlib.suppress(PlaneError):  # its kind may not be served yet
-        return "cluster-queue" in plane.kubectl("get", "clusterqueues")
-    return False
+    return bool(plane.find("clusterqueues.v1beta2.kueue.x-k8s.io", "cluster-queue"))
 
 
 def _without_a_rule(planes: Fleet, client: Client, installed: list[Installed]) -> None:

@@ -60,8 +60,7 @@ class HubCluster:
         return self.plane.refusal("create", "--dry-run=server", "-f", "-", stdin=given)
 
     def job(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.plane.kubectl("get", "job", name, "-o", "json"))
-        return found
+        return self.plane.find("jobs.v1.batch", name, "default")
 
     def is_taken(self, name: str) -> bool:
         return "roadstead.dev/hub" in self.job(name)["metadata"].get("finalizers", [])

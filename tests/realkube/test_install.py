@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests import databases
+from tests import databases, stem
 from tests.certificates import CA
 from tests.charts import programs
 from tests.e2e.running import REPOSITORY, until
@@ -25,7 +25,7 @@ from tests.house import commands, sources
 from tests.realkube import audit
 from tests.realkube.ingress import Ingress
 from tests.realkube.kubelet import Kubelet
-from tests.realkube.plane import Fleet, Plane
+from tests.realkube.plane import NO_COLLECTION, Fleet, Plane
 from tests.realkube.processes import member
 from tests.realkube.shell import Shell
 
@@ -90,7 +90,10 @@ def followed(real_fleet: Any, tmp_path: Path) -> Iterator[Followed]:
     trusted = tmp_path / "authorities.pem"
     trusted.write_bytes(ca.pem)
     (tmp_path / "pods").mkdir()
+    (tmp_path / "bin").mkdir()
+    stem.put_on_path(tmp_path / "bin", "roadstead", "roadstead.cli.root")
     path = [
+        tmp_path / "bin",
         REPOSITORY / ".venv/bin",
         programs.program("helm").parent,
         planes.hub.kubectl_path.parent,
@@ -100,6 +103,7 @@ def followed(real_fleet: Any, tmp_path: Path) -> Iterator[Followed]:
         "KUBECONFIG": str(_contexts(planes, tmp_path / "kubeconfig")),
         "HOME": str(tmp_path),
         "SSL_CERT_FILE": str(trusted),
+        **NO_COLLECTION,
     }
     running = (planes.hub, *planes.members.values())
     with ExitStack() as stack:

@@ -71,10 +71,7 @@ def jobset(name: str, seconds: int) -> Json:
 
 def live(plane: Plane, name: str) -> Json:
     """The JobSet in the member; empty without one."""
-    asked = ("get", JOBSETS, name, "-n", SPACE, "-o", "json", "--ignore-not-found")
-    with contextlib.suppress(Exception):  # the namespace, too, is made by the agent
-        return json.loads(plane.kubectl(*asked) or "{}")
-    return {}
+    return plane.find("jobsets.v1alpha2.jobset.x-k8s.io", name, SPACE)
 
 
 def started(plane: Plane, name: str) -> Json:
@@ -85,8 +82,10 @@ def started(plane: Plane, name: str) -> Json:
 
 def pods(plane: Plane, uid: str) -> list[Json]:
     """Pods that carry the uid of the job."""
-    asked = ("get", "pods", "-n", SPACE, "-l", f"roadstead.dev/job-uid={uid}", "-o", "json")
-    return list(json.loads(plane.kubectl(*asked))["items"])
+    found = plane.find("pods.v1", namespace=SPACE)["items"]
+    return [
+        e for e in found if e["metadata"].get("labels", {}).get("roadstead.dev/job-uid") == uid
+    ]
 
 
 def operate(plane: Plane, made: Json) -> None:

@@ -48,8 +48,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             of_hub = kubeconfig_by_script(fleet.hub, folder / "hub.kubeconfig")
             watching = Watching(member.kubeconfig_for("watches", cluster_role="view"))
             with hub_and_agents(fleet, folder, hub_kubeconfig=of_hub) as hub, watching:
-                crds = "resourceplacements"
-                until(lambda: crds in fleet.hub.kubectl("api-resources"), 60, "CRDs")
+                served = "resourceplacements.v1.placement.kubernetes-fleet.io"
+                until(lambda: fleet.hub.find(served), 60, "the kinds of placements are served")
                 made = Scene(hub, fleet.hub.kubectl, member.kubectl, watching)
                 member_queue.queues_are_placed(made)
                 yield made

@@ -77,14 +77,12 @@ class Kubectl:
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 
-    def get(self, *what: str) -> dict[str, Any]:
-        """An object; {} where there is none."""
-        shown = self.plane.kubectl("get", *what, "--ignore-not-found", "-o", "json")
-        found: dict[str, Any] = json.loads(shown) if shown else {}
-        return found
+    def get(self, plural: str, name: str = "", namespace: str = "") -> dict[str, Any]:
+        """An object of the queues, or a list; {} where there is none."""
+        return self.plane.find(f"{plural}.v1beta2.kueue.x-k8s.io", name, namespace)
 
     def job(self, name: str) -> dict[str, Any]:
-        return self.get("job", name, "-n", "lab")
+        return self.plane.find("jobs.v1.batch", name, "lab")
 
     def has(self, name: str, condition: str) -> bool:
         conditions = self.job(name).get("status", {}).get("conditions", [])
@@ -93,7 +91,7 @@ class Kubectl:
     def workload_of(self, name: str) -> dict[str, Any]:
         """The Workload that a Job owns."""
         uid = self.job(name)["metadata"]["uid"]
-        for each in self.get("workloads", "-n", "lab").get("items", []):
+        for each in self.get("workloads", namespace="lab").get("items", []):
             if any(o["uid"] == uid for o in each["metadata"].get("ownerReferences", [])):
                 found: dict[str, Any] = each
                 return found
@@ -122,15 +120,16 @@ def test_one_world(real_fleet: Any, tmp_path: Path) -> None:
 
 
 def _queues_are_shown(there: Kubectl) -> None:
-    until(lambda: there.get("localqueue", "team", "-n", "lab"), 60, "its mirror is there")
+    until(lambda: there.get("localqueues", "team", "lab"), 60, "its mirror is there")
     shown = there.plane.kubectl("get", "clusterqueues", "-l", MARK)
     assert "main" in shown
     until(
-        lambda: "pendingWorkloads" in there.get("clusterqueue", "main").get("status", {}),
+        lambda: "pendingWorkloads" in there.get("clusterqueues", "main").get("status", {}),
         30,
         "its figures are there",
     )
-    until(lambda: there.get("membercluster", "north"), 30, "members are shown, too")
+    shown = "memberclusters.v1.cluster.kubernetes-fleet.io"
+    until(lambda: there.plane.find(shown, "north"), 30, "members are shown, too")
 
 
 def _a_job_is_shown_to_its_end(hub: Client, there: Kubectl) -> None:

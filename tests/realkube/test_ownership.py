@@ -5,7 +5,6 @@ the policy is in the way; that an administrator may do the same shows that it is
 """
 
 import asyncio
-import contextlib
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -21,14 +20,13 @@ from tests import waiting
 from tests.agent.scripted_hub import HUB_ID, ScriptedHub, a_job, an_object
 from tests.charts import helm
 from tests.realkube.gate import MANAGER, Gate
+from tests.realkube.people import ENFORCE, SPACE, People, secret, versions
 from tests.realkube.plane import Plane, PlaneError
 
 pytestmark = [pytest.mark.realkube, pytest.mark.timeout(500)]
 
-ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 MARK: Final = {labels.MANAGED_BY: HUB_ID, labels.JOB_UID: "o-0"}
 CREATED: Final = {**MARK, labels.CREATED_BY: HUB_ID}
-SPACE: Final = "finance"
 DENIED: Final = "denied request: ForbiddenField"
 # The garbage collector deletes an object once all its owners are gone; this one never existed.
 NO_OWNER: Final = {
@@ -51,67 +49,19 @@ def gate(real_control_plane: Plane) -> Iterator[Gate]:
     helm.uninstall(made.release, real_control_plane.kubeconfig)
 
 
-def secret(name: str, namespace: str = SPACE, **marks: str) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": namespace, "labels": marks}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": metadata,
-        "stringData": {"key": "theirs"},
-    }
-
-
-def deployment(name: str) -> dict[str, Any]:
-    chosen = {"app": name}
-    pod = {"containers": [{"name": "main", "image": "nginx:1.27"}]}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": SPACE},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": chosen},
-            "template": {"metadata": {"labels": chosen}, "spec": pod},
-        },
-    }
-
-
-def namespace(name: str, **marks: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marks}}
-
-
-def theirs_of(kind: str, group_version: str = "v1", **more: Any) -> dict[str, Any]:
-    metadata = {"name": "theirs", "namespace": SPACE}
-    return {"apiVersion": group_version, "kind": kind, "metadata": metadata, **more}
-
-
-_RBAC: Final = "rbac.authorization.k8s.io"
-FOREIGN: Final = (
-    secret("theirs"),
-    deployment("theirs"),
-    theirs_of("ServiceAccount"),
-    theirs_of("Service", spec={"ports": [{"port": 80}]}),
-    theirs_of(
-        "PersistentVolumeClaim",
-        spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-    ),
-    theirs_of(
-        "RoleBinding",
-        f"{_RBAC}/v1",
-        roleRef={"apiGroup": _RBAC, "kind": "ClusterRole", "name": "view"},
-        subjects=[{"kind": "ServiceAccount", "name": "theirs", "namespace": SPACE}],
-    ),
-)
+@pytest.fixture(scope="module")
+def people(gate: Gate) -> Iterator[People]:
+    """The namespace of the member's people and what is in it, made anew after a test that changed it."""
+    found = People(gate.plane)
+    yield found
+    found.remove()
 
 
 @pytest.fixture
-def theirs(gate: Gate) -> Iterator[Plane]:
-    """A restricted namespace of the member's people, with their objects, that accepts no hub."""
-    plane = gate.plane
-    plane.create(namespace(SPACE, **{ENFORCE: "restricted"}), *FOREIGN)
-    yield plane
-    with contextlib.suppress(PlaneError):
-        plane.kubectl("delete", "namespace", SPACE, "--wait=true")
+def theirs(people: People) -> Plane:
+    """The member, with the people's objects in a restricted namespace that accepts no hub."""
+    people.ensure()
+    return people.plane
 
 
 def tried(gate: Gate, *arguments: str, stdin: str | None = None) -> str:
@@ -130,22 +80,6 @@ def patch(gate: Gate, what: str, body: dict[str, Any], *more: str) -> str:
 
 def marks(found: dict[str, str | None]) -> dict[str, Any]:
     return {"metadata": {"labels": found}}
-
-
-def versions(plane: Plane) -> dict[str, str]:
-    """uid and version of everything of theirs: equal before and after means untouched.
-
-    The deployment's controller writes its status; of it the generation is compared.
-    """
-    kinds = "secrets,serviceaccounts,services,persistentvolumeclaims,rolebindings,deployments"
-    found = json.loads(plane.kubectl("-n", SPACE, "get", kinds, "-o", "json"))["items"]
-    return {
-        f"{each['kind']}/{each['metadata']['name']}": (
-            f"{each['metadata']['uid']} {each['metadata'].get('labels')} "
-            f"{each['metadata'].get('generation')} {each.get('data')}"
-        )
-        for each in found
-    }
 
 
 # --- the gate judges the stored object -----------------------------------------------------------

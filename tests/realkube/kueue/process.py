@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import urllib.request
@@ -16,7 +17,7 @@ from roadstead.cli import ports
 from tests.e2e.running import REPOSITORY
 from tests.realkube.kueue import building
 from tests.realkube.kueue.installation import ACCOUNT, NAMESPACE, SECRET, Installation
-from tests.realkube.plane import Plane, await_true
+from tests.realkube.plane import THRIFT, Plane, await_true
 
 START_TIMEOUT_S: Final = 60
 STOP_TIMEOUT_S: Final = 20
@@ -57,6 +58,7 @@ class KueueProcess:
                 stdout=log,
                 stderr=log,
                 cwd=REPOSITORY,
+                env={**os.environ, **THRIFT},
             )
         await_true(self._answers, what="Kueue is ready", timeout_s=START_TIMEOUT_S)
 
