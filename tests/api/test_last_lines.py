@@ -34,6 +34,15 @@ async def told_of(w, *parts):
     return await kept(w)
 
 
+async def turn_of(w, loop, **part):
+    """One turn of a loop that asks one question, and this answer."""
+    question = asyncio.create_task(w.question())
+    await waiting.eventually(lambda: w.app.state.open_streams.is_listening("c1"))
+    turn = asyncio.create_task(loop.tick())
+    await w.bring(await question, 1, **part)
+    await turn
+
+
 async def kept(w):
     reply = await w.http["administrator"].get(f"/v1/jobs/{w.uid}/events")
     return [each for each in reply.json()["items"] if each["reason"] == "PodFailed"]
@@ -220,3 +229,75 @@ async def test_bytes_bound_the_lines_that_are_kept_whatever_their_alphabet(tmp_p
         await told_at_once(w, a_failed_pod(), lines=[a_line("\u00e9" * 1000)] * 9)
         (event,) = await kept(w)
         assert len(event["message"].split("\n")[1:]) == 2
+
+
+async def test_a_cluster_that_had_the_job_tells_how_its_pods_failed(tmp_path):
+    """The job has moved on meanwhile; the event says where and in which epoch the pod failed."""
+    async with running_world(tmp_path) as w:
+        await w.hub.change(w.uid, cluster="c2", set_aside={"c1": "2026-01-01T00:00:00Z"})
+        await told_at_once(w, a_failed_pod() | {"epoch": 1})
+        (event,) = await kept(w)
+        assert event["message"].endswith("exited with code 3 (in c1, epoch 1)")
+
+
+async def test_of_many_failed_pods_of_one_report_the_last_five_are_kept(tmp_path):
+    """An agent reports them in the order in which they failed."""
+    async with running_world(tmp_path) as w:
+        await told_at_once(w, *[a_failed_pod(f"p-{n}") for n in range(7)])
+        assert [each["subject"] for each in await kept(w)] == [f"p-{n}" for n in range(2, 7)]
+
+
+async def test_the_hub_asks_three_times_about_a_job_whose_pods_say_nothing(tmp_path):
+    """Then no more, also about none whose pods it has kept."""
+    async with running_world(tmp_path) as w:
+        await w.hub.transition("fail", w.uid)
+        loop = LastLines(w.hub.hub, w.app.state.open_streams)
+        for _ in range(3):
+            await turn_of(w, loop, end={"code": "Ended"})
+        hanging = asyncio.create_task(w.question())
+        await waiting.eventually(lambda: w.app.state.open_streams.is_listening("c1"))
+        await loop.tick()
+        assert not hanging.done()
+        again = LastLines(w.hub.hub, w.app.state.open_streams)
+        turn = asyncio.create_task(again.tick())
+        await w.bring(await hanging, 1, pods=[a_failed_pod()], end={"code": "Ended"})
+        await turn
+        await again.tick()
+        assert w.open == 0
+
+
+async def test_jobs_that_failed_are_looked_for_where_an_agent_listens(tmp_path):
+    """So many at a time, and none of those that are named."""
+    async with running_world(tmp_path) as w:
+        await w.hub.transition("fail", w.uid)
+
+        async def due(heard=("c1",), without=(), most=8):
+            found = await w.hub.hub.read(last_lines.due, heard, without, most, 45.0)
+            return [each.uid for each in found]
+
+        assert await due() == [w.uid]
+        assert await due(heard=("c2",)) == []
+        assert await due(without=(w.uid,)) == []
+        assert await due(most=0) == []
+
+
+async def test_what_a_failed_pod_says_of_itself_is_one_line(tmp_path):
+    """The containers that failed, five at most; else the pod's reason, else its phase."""
+    async with running_world(tmp_path) as w:
+        ended = a_failed_pod()["containers"][0]
+        fine = ended | {"name": "fine", "exit_code": 0}
+        runs = ended | {"name": "runs", "state": "running"}
+        many = [ended | {"name": f"c-{n}", "reason": "a\nb"} for n in range(6)]
+        pods = [
+            a_failed_pod("all") | {"containers": [fine, runs, *many]},
+            a_failed_pod("evicted") | {"containers": [fine], "reason": "Evicted"},
+            a_failed_pod("quiet") | {"containers": [], "node": ""},
+        ]
+        await told_at_once(w, *[each | {"epoch": 1} for each in pods])
+        found = [each["message"] for each in await kept(w)]
+        five = "; ".join(f"container c-{n} exited with code 3 (a b)" for n in range(5))
+        assert found == [
+            f"pod all on n1: {five}",
+            "pod evicted on n1: Evicted",
+            "pod quiet on no node: Failed",
+        ]

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hub.services.context.settings import Logs
-from hub.services.live.open_streams import OpenStreams
+from hub.services.live.open_streams import MOST_POLLS, OpenStreams
 from hub.services.live.stream import Stream
 from shared.clock import ManualClock
 from shared.errors import Rejected
@@ -129,3 +129,132 @@ async def test_an_agent_whose_part_waits_for_room_is_not_silent():
     assert await waits == 2
     clock.advance(16)
     assert stream.is_silent(15)
+
+
+async def test_one_request_more_of_an_agent_takes_the_place_of_the_oldest():
+    """The oldest is answered with nothing, a fifth of a second after it came at the soonest."""
+    clock = ManualClock()
+    found = OpenStreams(clock, Logs(), asyncio.Event())
+    polls = [asyncio.create_task(found.next_for("c1", there)) for _ in range(MOST_POLLS)]
+    await waiting.turns(5)
+    polls.append(asyncio.create_task(found.next_for("c1", there)))
+    await waiting.turns(5)
+    assert not any(each.done() for each in polls)
+    clock.advance(0.2)
+    await waiting.eventually(polls[0].done)
+    assert await polls[0] is None
+    assert not any(each.done() for each in polls[1:])
+    found.ask("ana", "c1", ASKED)
+    await waiting.eventually(polls[1].done)
+    assert await polls[1] is not None
+    for each in polls[2:]:
+        each.cancel()
+
+
+async def test_a_question_goes_to_the_agent_of_its_cluster_alone():
+    """Neither does another agent find its stream by the id."""
+    found = streams()
+    stream = found.ask("ana", "c1", ASKED)
+    assert await found.next_for("c2", there, wait_s=0) is None
+    assert found.find("c2", stream.request.id) is None
+    assert found.find("c1", stream.request.id) is stream
+
+
+async def test_the_oldest_question_is_handed_out_first():
+    """Each once."""
+    found = streams()
+    ids = [found.ask("ana", "c1", ASKED).request.id for _ in range(3)]
+    assert len({*ids, ASKED.id}) == 4
+    for each in ids:
+        assert (await found.next_for("c1", there, wait_s=0)).id == each
+    assert await found.next_for("c1", there, wait_s=0) is None
+
+
+async def test_a_question_that_an_agent_has_taken_is_withdrawn_no_more():
+    """Until then it is open here, and may be brought to another process."""
+    found = streams()
+    first, second = (found.ask("ana", "c1", ASKED) for _ in range(2))
+    assert found.is_open_here(first)
+    assert await found.next_for("c1", there, wait_s=0) is not None
+    assert not found.is_open_here(first)
+    assert not found.withdraw(first)
+    assert found.withdraw(second)
+    assert not found.is_open_here(second)
+    assert await found.next_for("c1", there, wait_s=0) is None
+
+
+async def test_each_agent_may_report_failed_pods_once_a_second():
+    """Whatever the others report; a refused report delays no later one."""
+    clock = ManualClock()
+    found = OpenStreams(clock, Logs(), asyncio.Event())
+    assert found.may_tell("c1")
+    assert found.may_tell("c2")
+    clock.advance(0.9)
+    assert not found.may_tell("c1")
+    clock.advance(0.1)
+    assert found.may_tell("c1")
+
+
+async def test_an_agent_listens_as_long_as_a_request_of_its_hangs():
+    """The hub asks at once where an agent listens, and refuses soon where none does."""
+    clock = ManualClock()
+    found = OpenStreams(clock, Logs(), asyncio.Event())
+    two = [asyncio.create_task(found.next_for("c1", there)) for _ in range(2)]
+    await waiting.turns(5)
+    assert found.listening == {"c1"}
+    assert (found.is_listening("c1"), found.is_listening("c2")) == (True, False)
+    for each, left in zip(two, [True, False], strict=True):
+        each.cancel()
+        await asyncio.wait({each})
+        assert found.is_listening("c1") is left
+    assert found.listening == set()
+
+
+async def test_a_stream_that_was_never_answered_is_not_silent():
+    """Its reader waits for an agent to come; how long is the reader's affair."""
+    clock = ManualClock()
+    stream = Stream("c1", "ana", ASKED, clock, most_bytes=1)
+    clock.advance(60)
+    assert not stream.is_silent(15)
+    assert await stream.put(StreamPart(seq=1), 1) == 1
+    clock.advance(16)
+    assert stream.is_silent(15)
+
+
+async def test_a_part_for_which_there_is_no_room_is_not_taken():
+    """Its agent sends it again; a larger part than the whole buffer has room where none waits."""
+    stream = Stream("c1", "ana", ASKED, ManualClock(), most_bytes=10)
+    assert await stream.put(StreamPart(seq=1), 50) == 1
+    assert await stream.put(StreamPart(seq=2), 1, room_s=0) == 1
+    assert (await stream.get(0)).seq == 1
+    assert stream.waiting_bytes == 0
+    assert await stream.put(StreamPart(seq=2), 6, room_s=0) == 2
+    assert await stream.put(StreamPart(seq=3), 4, room_s=0) == 3
+    assert await stream.put(StreamPart(seq=4), 1, room_s=0) == 3
+    assert stream.waiting_bytes == 10
+
+
+async def test_of_the_parts_that_wait_for_room_two_are_held():
+    """A third is answered at once: the bodies of those that wait are in memory."""
+    stream = Stream("c1", "ana", ASKED, ManualClock(), most_bytes=1)
+    assert await stream.put(StreamPart(seq=1), 1) == 1
+    held = [asyncio.create_task(stream.put(StreamPart(seq=2), 1)) for _ in range(2)]
+    await waiting.turns(5)
+    assert await stream.put(StreamPart(seq=2), 1) == 1
+    assert not any(each.done() for each in held)
+    assert (await stream.get(0)).seq == 1
+    assert [await each for each in held] == [2, 2]
+    assert (await stream.get(0)).seq == 2
+    assert await stream.get(0) is None
+
+
+async def test_what_has_arrived_is_read_though_the_stream_has_ended():
+    """The first reason for the end counts, and no later part is taken."""
+    stream = Stream("c1", "ana", ASKED, ManualClock(), most_bytes=100)
+    await stream.put(StreamPart(seq=1), 1)
+    stream.finish("Ended", "all is told")
+    stream.finish("AgentSilent", "it is not heard")
+    assert await stream.put(StreamPart(seq=2), 1) == 1
+    assert (await stream.get(0)).seq == 1
+    assert await stream.get(0) is None
+    assert (stream.end.code, stream.end.message) == ("Ended", "all is told")
