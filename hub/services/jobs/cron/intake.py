@@ -8,7 +8,7 @@ from hub.services.context.settings import Intake
 from hub.services.jobs.accept import missing_classes, refuse_queue, resolve_queues
 from hub.services.jobs.cron.status import given_up, read_status, told
 from hub.services.jobs.cron.turns import child_of, refusal_of
-from hub.services.jobs.priorities import Priorities
+from hub.services.jobs.priorities import Priorities, is_same_schedule
 from hub.services.leftovers import left_cron_jobs
 from hub.services.reading.contradictions import Contradictions
 from hub.services.reading.cron_jobs import GROUP, KIND, is_cron_job
@@ -16,6 +16,7 @@ from hub.services.reading.draft import Draft
 from hub.store import newer_work, objects, works
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.labels import QUEUE_NAME
 from shared.reject_codes import RejectCode
@@ -62,11 +63,11 @@ def require(
     if (row is None or not row.is_scheduled) and (refusal := _beside_members(tx, given)):
         raise refusal
     newer_work.keep_older_out(tx)
-    before = _before(tx, row)
+    before = _before(tx, given, row)
     queue = resolve_queues(tx, [child], intake)[child.uid]
     refusal = (
         Contradictions(tx).refuse(child)
-        or Priorities(tx).refuse(child, None if before is None else before.manifest)
+        or Priorities(tx).refuse(child, before)
         or refuse_queue(child, queue, strict=False)
     )
     if refusal is not None:
@@ -87,12 +88,17 @@ def changed(tx: Transaction, before: StoredObject, after: StoredObject) -> None:
         objects.set_statuses(tx, {after.uid: told(status, after.namespace)})
 
 
-def _before(tx: Transaction, row: StoredObject | None) -> Draft | None:
-    """A Job of the CronJob as it is stored; None without one, or if it cannot be read any more."""
+def _before(tx: Transaction, given: Draft, row: StoredObject | None) -> Json | None:
+    """The manifest of a Job of the CronJob as it is stored, whose priority a Job of `given` may keep.
+
+    None where other times run, and where the stored one cannot be read any more.
+    """
     if row is None or not row.is_scheduled:
         return None
+    if not is_same_schedule(given.parsed.raw["spec"], row.spec or {}):
+        return None
     try:
-        return child_of(row, tx.now, tx.now)
+        return child_of(row, tx.now, tx.now).manifest
     except Rejected:
         return None
 

@@ -179,7 +179,7 @@ def _create(tx: Transaction, turns: Sequence[_CronTurn], intake: Intake) -> None
 def _note(
     tx: Transaction, turn: _CronTurn, child: Draft, answer: Workload | Rejected | None
 ) -> None:
-    """Record the child, which replaces those that run where its CronJob says so; None: it is there already."""
+    """Record the child, which replaces those that run where its CronJob says so; None: it is there."""
     if isinstance(answer, Rejected):
         _say_refused(tx, turn, answer)
         return
