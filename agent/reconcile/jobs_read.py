@@ -76,7 +76,8 @@ class JobsRead:
     async def run(self) -> None:
         """Read each kind until its objects are reported, and then those that are told later."""
         while True:
-            await self._clock.sleep(IDLE_S if self._unread() == [] else RETRY_S)
+            is_idle = self._unread() == [CRON_JOB] * (not self._places)
+            await self._clock.sleep(IDLE_S if is_idle else RETRY_S)
             await self.look()
 
     async def look(self) -> None:

@@ -83,6 +83,8 @@ def test_the_policy_names_each_dispatched_kind() -> None:
     """One that is missing would be judged as a placed object, or could not have the labels of its job."""
     text = POLICIES.read_text()
     assert [f"{api}/{kind}" for api, kind in DISPATCHED if f"'{api}/{kind}'" not in text] == []
-    (listed,) = re.findall(r"\(request\.kind\.kind in \[('Job'[^\]]*)\] && k in\s+\['roadstead", text)
+    (listed,) = re.findall(
+        r"\(request\.kind\.kind in \[('Job'[^\]]*)\] && k in\s+\['roadstead", text
+    )
     named = [each.strip(" '\n") for each in listed.split(",")]
     assert sorted(named) == sorted(["Job", *(kind for _, kind in DISPATCHED)])

@@ -187,7 +187,7 @@ class Talk(Exchange):
         request: Any = Request(
             self._session, self._seq, self._cluster_uid, self.incarnation,
             self._reconciler.marks.tell(everything=self._full), base, said,
-            self._reconciler.jobs_read.done,
+            **self._reconciler.jobs_read.told(),
         )  # fmt: skip
         mark = self._consent_news()
         if self.reports_consent:

@@ -35,6 +35,8 @@ class Request:
     desired: Base
     observed: Saying
     jobs_read: bool = False
+    kinds_unread: list[str] | None = None
+    kinds_held: int | None = None
     wait_s: float = 0.0
     capacity: Capacity | None = None
     namespaces_held: int | None = None

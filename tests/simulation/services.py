@@ -218,7 +218,7 @@ class Whole:
             session=request.session, seq=request.seq, cluster_uid=request.cluster_uid, desired=held,
             incarnation_seen=request.incarnation_seen, marks=request.marks, wait_s=0.0, proto=1,
             follows=request.follows, observed=said, capacity=request.capacity,
-            jobs_read=request.jobs_read)  # fmt: skip
+            jobs_read=request.jobs_read, kinds_unread=request.kinds_unread)  # fmt: skip
         read = SyncRequest.model_validate_json(wire.model_dump_json())
         read.namespaces_held = request.namespaces_held
         told = self._said_by(cluster, read)

@@ -20,13 +20,16 @@ class RestoreEvidence:
 
     `restored_at`: None if it never did. `unreported`: joined members that have not reported all their Jobs
     since; `overflowing`: those of them that report more earlier Jobs than the store keeps. `reported`: the
-    epoch of the earlier Job that a member reports, by job and by member.
+    epoch of the earlier Job that a member reports, by job and by member. `kind`: that of the job, as agents
+    name it; `unread_by`: members that have read other kinds since, and not this one.
     """
 
     restored_at: dt.datetime | None = None
     unreported: tuple[str, ...] = ()
     overflowing: Collection[str] = ()
     reported: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    kind: str = ""
+    unread_by: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,11 @@ def _owes_a_report(member: str, evidence: RestoreEvidence) -> str:
         return (
             f"{member} reports more Jobs from before the restore than the hub keeps (remove them from that "
             f"cluster and restart its agent, or, {fence})"
+        )
+    if member in evidence.unread_by:
+        return (
+            f"{member} has not read {evidence.kind} since the restore (let its agent list that kind, or wait "
+            f"for its API server, or, {fence})"
         )
     return (
         f"{member} has not reported all its Jobs since the restore (wait for its agent, of this release or a "

@@ -259,6 +259,12 @@ class ForAll(NamedTuple):
             told["kinds"] = kinds
         return told
 
+    def are_kinds_held(self, request: SyncRequest) -> bool:
+        """True if the agent holds the present definitions of kinds, or knows of none."""
+        if request.kinds_held is None:
+            return True
+        return bool(request.kinds_held == (self.kinds or kind_definitions.told())["revision"])
+
     def is_news(self, before: "ForAll | None", holds: Holds) -> bool:
         """True if there is more for an agent that holds `before` and these revisions."""
         return self != before or self.told(holds).keys() != {"pool_keys"}

@@ -198,8 +198,8 @@ class AgentSync:
             refused = refused + taken.refused
             session.stored_up_to(request)
             need_full = not session.observed.take(request.observed)
-            of_now = request.incarnation_seen == self.incarnation
-            if of_now and session.observed.is_whole and not need_full:
+            whole = session.observed.is_whole and request.incarnation_seen == self.incarnation
+            if whole and not need_full and self._for_all.are_kinds_held(request):
                 await self._account(cluster, session, request)
         desired = self._sets.of(cluster)
         said = bool(request.observed.entries or request.capacity or refused or need_full)

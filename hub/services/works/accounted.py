@@ -68,12 +68,24 @@ def blocked(tx: Transaction, rows: Iterable[Workload]) -> dict[str, str]:
         return {}
     reported = _by_job(leftovers.of_jobs(tx, [row.uid for row in ours]))
     overflowing = _overflowing(tx)
+    unread = settings.get(tx, UNREAD) or {}
     evidence = {  # an agent proves nothing of kinds that it has not read
-        kind: RestoreEvidence(at, tuple(_unreported(tx, kind)), overflowing, reported)
+        kind: RestoreEvidence(
+            at,
+            tuple(_unreported(tx, kind)),
+            overflowing,
+            reported,
+            kind,
+            _not_reading(unread, kind),
+        )
         for kind in {_kind_of(row) for row in ours}
     }
     told = {row.uid: why_not_startable(_candidate(row), evidence[_kind_of(row)]) for row in ours}
     return {uid: why for uid, why in told.items() if why}
+
+
+def _not_reading(unread: Mapping[str, Sequence[str]], kind: str) -> list[str]:
+    return [member for member, (_uid, *kinds) in unread.items() if kind in kinds]
 
 
 def _kind_of(row: Workload) -> str:
@@ -127,7 +139,7 @@ def _unreported(tx: Transaction, kind: str = JOB) -> list[str]:
 
 
 def _has_read(unread: Sequence[str] | None, member: Member, kind: str) -> bool:
-    return bool(unread) and unread[0] == member.cluster_uid and kind not in unread[1:]
+    return unread is not None and unread[0] == member.cluster_uid and kind not in unread[1:]
 
 
 def owing(tx: Transaction) -> list[str]:
@@ -229,9 +241,8 @@ class Accounts:
         owes = self._done.get(cluster) != cluster_uid
         if self._of_kinds.get(cluster) != cluster_uid:
             whole = protocol >= KINDS if unread is None else not unread
-            owes |= whole or (
-                bool(unread) and list(self._unread.get(cluster, ())) != [cluster_uid, *unread]
-            )
+            told = [cluster_uid, *(unread or ())]
+            owes |= whole or (bool(unread) and list(self._unread.get(cluster, ())) != told)
         return gone or (owes and self._overflowing.get(cluster) != session)
 
 

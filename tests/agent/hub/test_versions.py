@@ -154,9 +154,10 @@ async def test_kinds_that_are_not_read_are_told_to_a_hub_that_knows_them(tmp_pat
     transport = httpx.MockTransport(answer)
     client = HubClient(Link("http://hub.test", tmp_path / "ca", transport=transport))
     client.protocol = protocol
-    named = {"session": "session-1", "seq": 1, "cluster_uid": "u"}
+    said = SyncRequest(session="session-1", seq=1, cluster_uid="u", jobs_read=True)
+    said.kinds_unread = []
     with pytest.raises(HubError):
-        await client.sync("secret", SyncRequest(**named, jobs_read=True, kinds_unread=[]))
+        await client.sync("secret", said)
     assert bodies[0]["jobs_read"] is True
     assert ("kinds_unread" in bodies[0]) is told
     await client.close()

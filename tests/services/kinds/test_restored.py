@@ -145,12 +145,12 @@ PYTORCH_JOB = "kubeflow.org/v1/PyTorchJob"
 
 
 async def _says_unread(
-    hub, agent, unread: list[str], *said, session: str = "session-2222"
+    hub, agent, unread: list[str], *said, session: str = "session-2222", **more
 ) -> None:
     """A new session reports all that it sees, and has not read these kinds."""
     hub.clock.advance(1)
     agent.restart(session, protocol=KINDS)
-    named = {"jobs_read": not unread, "kinds_unread": unread}
+    named = {"jobs_read": not unread, "kinds_unread": unread, **more}
     await agent.sync(*said, **named)
     hub.clock.advance(LEASE_S * 1.2)
     for _ in range(15):
@@ -169,7 +169,8 @@ async def test_a_kind_that_an_agent_has_not_read_holds_up_its_own_jobs_alone(tmp
         await hub.write(begin_recovery, "yesterday", "ada", ())
         await _says_unread(hub, agent, [PYTORCH_JOB])
         assert await hub.hub.read(hold.why_not_released, job_set) == ""
-        assert "m1" in await hub.hub.read(hold.why_not_released, pytorch_job)
+        why = await hub.hub.read(hold.why_not_released, pytorch_job)
+        assert f"m1 has not read {PYTORCH_JOB} since the restore" in why
         assert await hub.hub.read(accounted.owing) == ["m1"]
         await _says_unread(hub, agent, [], session="session-3333")
         assert await hub.hub.read(hold.why_not_released, pytorch_job) == ""
@@ -203,7 +204,7 @@ async def test_an_earlier_object_of_an_unread_kind_is_not_dropped(tmp_path):
 
 
 async def test_a_session_that_has_not_read_jobs_proves_nothing_of_other_kinds_either(tmp_path):
-    """Its account may list Jobs or its API server does not answer: the hub waits for the next report."""
+    """Its account may not list them, or its API server does not answer: the hub waits for the next report."""
     async with a_fleet(tmp_path) as fleet:
         hub = fleet.exchange
         await fleet.apply(*a_queue("q"))
@@ -212,3 +213,13 @@ async def test_a_session_that_has_not_read_jobs_proves_nothing_of_other_kinds_ei
         await hub.write(begin_recovery, "yesterday", "ada", ())
         await _says_unread(hub, agent, ["batch/v1/Job"])
         assert "m1" in await hub.hub.read(hold.why_not_released, uid)
+
+
+async def test_a_session_that_holds_other_definitions_proves_nothing(tmp_path):
+    """A kind that an administrator defines may be missing among those that it has not read."""
+    async with a_fleet(tmp_path) as fleet:
+        hub = fleet.exchange
+        agent = await fleet.member("m1", cpu="1")
+        await hub.write(begin_recovery, "yesterday", "ada", ())
+        await _says_unread(hub, agent, [], kinds_held=12345)
+        assert await hub.hub.read(accounted.owing) == ["m1"]
