@@ -107,7 +107,7 @@ def _judged(documents: list[object]) -> tuple[list[GivenDefinition], list[Json]]
 
 
 def _tried(given: list[GivenDefinition], samples: list[Json], clock: Clock) -> list[Json]:
-    """What is read of the samples; one for which no time is left is refused with that reason."""
+    """Read the samples; one for which no time is left is refused with that reason."""
     definitions = [one.definition for one in given if one.definition is not None]
     with isolated_jq() as bounded:
         catalog = builtin_catalog().with_added(definitions)

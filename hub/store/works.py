@@ -298,7 +298,7 @@ def clusters_holding(
 ) -> list[str]:
     """The clusters with a work for an object of that identity; at most `most`.
 
-    Without those that an administrator abandons as left objects: such an object may stay for good.
+    Without those that an administrator abandons as left objects: such an object may stay.
     """
     c = works.c
     query = select(c.cluster).where(

@@ -128,7 +128,7 @@ class SharedTime:
             raise StoppedEvaluation(f"evaluating {_shown(expression)} {why}: not tried again")
         if self._ends is not None and self._clock.monotonic() >= self._ends:
             why = f"the objects of this request took more than {SHARED_S:g} s together"
-            raise StoppedEvaluation(f"not tried: {why}; send the others by themselves")
+            raise StoppedEvaluation(f"not tried: {why}; send the others in another request")
         try:
             return ask(expression, obj)
         except StoppedEvaluation:

@@ -1,4 +1,4 @@
-"""`POST /v1/kinds:check`: what it costs at most, and which kinds nobody defines."""
+"""`POST /v1/kinds:check`: its cost is bounded, and some kinds cannot be defined."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ async def test_an_expression_that_was_stopped_is_not_tried_for_the_other_samples
 
 
 async def test_a_kind_that_another_karta_defines_is_refused(tmp_path):
-    """Whatever its samples are."""
+    """Before any sample is tried."""
     async with served(tmp_path) as hub:
         assert (await hub.admin.post("/v1/apply", json=a_definition())).status_code == 200
         told = await checked(hub, a_definition("other", **SLOW), *slow_samples())

@@ -64,7 +64,7 @@ def test_what_takes_too_long_is_stopped_and_the_next_is_not(bounded):
 
 
 def test_objects_of_one_request_share_their_time(bounded):
-    """What comes after it is not tried; the start of the process is not counted."""
+    """Later ones are not tried; the start of the process is not counted."""
     clock, obj = ManualClock(), {"a": 1}
     shared = SharedTime(bounded, clock)
     clock.advance(2 * SHARED_S)

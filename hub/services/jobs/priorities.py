@@ -25,7 +25,7 @@ _POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 _NAMED_CLASSES: Final = 10
 DEFAULT_CLASS: Final = "default"
 _CODE: Final = RejectCode.PRIORITY_NOT_ALLOWED
-# Fields of a specification that make no other pods and no more of them, nor another priority.
+# Fields of a specification that change neither pods nor their number; and the priority.
 _NO_PODS: Final = frozenset(
     {
         *("suspend", "active", "priority", "priorityClassRef", "maximumExecutionTimeSeconds"),
@@ -145,7 +145,7 @@ def is_same_schedule(spec: Json, before: Json) -> bool:
 
 
 def _is_same_work(given: Draft, before: Json | None) -> bool:
-    """True if a draft makes the same pods as the manifest that it replaces, and no more of them."""
+    """True if a draft makes the same pods as the manifest that it replaces, or fewer."""
     if before is None:
         return False
     new, old = given.parsed.raw.get("spec") or {}, _spec(before)

@@ -121,7 +121,7 @@ async def test_replace_deletes_the_job_that_runs(tmp_path):
 
 
 async def test_a_run_that_is_refused_replaces_nothing(tmp_path):
-    """Another job has its name: the running Job goes on, and an event says both."""
+    """Another job has its name: the running Job continues, and an event says both."""
     async with running(tmp_path) as hub:
         crons = Crons(hub)
         await hub.apply(*a_queue("q"), a_cron_job(concurrencyPolicy="Replace"))

@@ -145,7 +145,7 @@ def _may_run(where: str, members: Sequence[str]) -> str:
 
 
 def _decides(command: str, member: str) -> str:
-    """What ends the doubt where the member itself does not, and who may do it."""
+    """Name what ends the doubt where the member itself does not, and who may do it."""
     return (
         f"a cluster administrator has it deleted (`{command}`) or left to the member (`… abandon …`), or, if "
         f"{member} is destroyed, fences it (`roadstead clusters fence {member} --destroyed`)"

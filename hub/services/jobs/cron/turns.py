@@ -179,7 +179,7 @@ def _create(tx: Transaction, turns: Sequence[_CronTurn], intake: Intake) -> None
 def _note(
     tx: Transaction, turn: _CronTurn, child: Draft, answer: Workload | Rejected | None
 ) -> None:
-    """Record the child, which replaces those that run where its CronJob says so; None: it is there."""
+    """Record the child, which with `Replace` replaces those that run; None: it was there before."""
     if isinstance(answer, Rejected):
         _say_refused(tx, turn, answer)
         return
