@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 ENDLESS = (
     "[.spec.xs[] as $a | .spec.xs[] as $b | .spec.xs[] as $c | .spec.xs[] as $d | $a] | length"
 )
-SLOW = {"scaleDefinition": {"replicasPath": ENDLESS}}
+SLOW = {"replicasPath": ENDLESS}
 
 
 async def checked(hub: Served, *documents: dict[str, Any]) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def slow_samples() -> list[dict[str, Any]]:
 async def test_an_expression_that_was_stopped_is_not_tried_for_the_other_samples(tmp_path):
     """All of them are refused, the first for its time and the others for the first."""
     async with served(tmp_path) as hub:
-        told = await checked(hub, a_definition(**SLOW), *slow_samples())
+        told = await checked(hub, a_definition(scaleDefinition=SLOW), *slow_samples())
         first, *others = (each["reason"] for each in told["objects"])
         assert "took more than 200 ms" in first
         assert len(others) == MOST_SAMPLES - 1
@@ -41,7 +41,7 @@ async def test_a_kind_that_another_karta_defines_is_refused(tmp_path):
     """Before any sample is tried."""
     async with served(tmp_path) as hub:
         assert (await hub.admin.post("/v1/apply", json=a_definition())).status_code == 200
-        told = await checked(hub, a_definition("other", **SLOW), *slow_samples())
+        told = await checked(hub, a_definition("other", scaleDefinition=SLOW), *slow_samples())
         assert (told["code"], "defines" in told["detail"]) == ("InvalidValue", True), told
 
 

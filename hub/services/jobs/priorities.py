@@ -9,7 +9,7 @@ other or more pods may name them (`_is_same_work`).
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from hub.services.queues.class_values import WORKLOAD_CLASS, integer
 from hub.services.reading.draft import Draft
@@ -149,10 +149,25 @@ def _is_same_work(given: Draft, before: Json | None) -> bool:
     if before is None:
         return False
     new, old = given.parsed.raw.get("spec") or {}, _spec(before)
-    if given.is_job and given.form is None:
-        fewer = (new.get("parallelism") or 1) <= (old.get("parallelism") or 1)
-        return fewer and _without(new, "parallelism") == _without(old, "parallelism")
-    return _without(new) == _without(old)
+    scale = _scale(given)
+    return _without(new, scale) == _without(old, scale) and _is_at_most(
+        new.get(scale), old.get(scale)
+    )
+
+
+def _scale(given: Draft) -> str:
+    """The field of the specification that is the number of pods, or multiplies all; "": there is none."""
+    if given.form is not None:
+        return given.form.scale.removeprefix("/spec/")
+    return "parallelism" if given.is_job else ""
+
+
+def _is_at_most(new: Any, old: Any) -> bool:
+    """Compare two numbers of pods, which are 1 where they are absent."""
+    counts = [1 if each is None else each for each in (new, old)]
+    if all(isinstance(each, int) for each in counts):
+        return bool(counts[0] <= counts[1])
+    return bool(new == old)
 
 
 def _without(spec: Json, *names: str) -> Json:
