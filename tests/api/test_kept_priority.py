@@ -90,14 +90,14 @@ async def test_the_owner_of_a_cron_job_suspends_it_with_its_class(tmp_path, give
 
 
 def by_parallelism(count: int | None) -> dict[str, Any]:
-    """A Job of class `high` that runs so many pods at once."""
+    """A Job of class `high` with this parallelism."""
     made = job("j", "high")
     made["spec"] |= {"parallelism": count, "completions": 50}
     return made
 
 
 def by_replicas(count: int | None) -> dict[str, Any]:
-    """A LeaderWorkerSet of class `high` with so many replicas."""
+    """A LeaderWorkerSet of class `high` with this number of replicas."""
     made = an_lws(queue="a")
     made["metadata"]["labels"][CLASS] = "high"
     made["spec"]["replicas"] = count

@@ -156,7 +156,7 @@ def _is_same_work(given: Draft, before: Json | None) -> bool:
 
 
 def _scale(given: Draft) -> str:
-    """The field of the specification that is the number of pods, or multiplies all; "": there is none."""
+    """The field of the specification that is the number of pods, or multiplies all; "" if no field is."""
     if given.form is not None:
         return given.form.scale.removeprefix("/spec/")
     return "parallelism" if given.is_job else ""
