@@ -19,13 +19,14 @@ from hub.api.reply import JsonResponse
 from hub.api.routing import new_router, refuses
 from hub.services.kinds import checked_kinds
 from hub.services.kinds.definitions import EXTENSION, KARTA, GivenDefinition, check, judge
+from shared.clock import Clock
 from shared.documents import Json
 from shared.errors import Rejected
 from shared.kinds.registry import identify, parse
 from shared.labels import QUEUE_NAME
 from shared.reject_codes import RejectCode
 from shared.workkinds.catalog import builtin_catalog
-from shared.workkinds.isolated import isolated_jq
+from shared.workkinds.isolated import SharedTime, isolated_jq
 from shared.workkinds.jq_language import JqLanguage
 from shared.workkinds.jq_syntax import JqSyntax
 from shared.workkinds.reading import KindReader, queue_of
@@ -33,7 +34,7 @@ from shared.workkinds.report import report
 
 router = new_router("fleet")
 MOST_DEFINITIONS: Final = 20
-MOST_SAMPLES: Final = 20  # each may take 200 ms
+MOST_SAMPLES: Final = 20  # each may take 200 ms, all of them `SHARED_S`
 _TRIED: Final = "dry-run"  # the queue of a sample that names none
 _EXAMPLE: Final = {
     "apiVersion": "run.ai/v1alpha1",
@@ -74,13 +75,14 @@ async def check_kinds(request: Request) -> Response:
     hub = hub_of(request)
     documents = [value for _, value in await read_many(request, of_any_kind=True)]
     async with hub.studying:
-        given, objects = await asyncio.to_thread(_tried, documents)
-    told = await hub.read(checked_kinds.checked, given)
+        given, samples = await asyncio.to_thread(_judged, documents)
+        told = await hub.read(checked_kinds.checked, given)
+        objects = await asyncio.to_thread(_tried, given, samples, hub.clock)
     return JsonResponse({"kinds": told, "objects": objects})
 
 
-def _tried(documents: list[object]) -> tuple[list[GivenDefinition], list[Json]]:
-    """Sound definitions, and what is read of the samples. Raises Rejected."""
+def _judged(documents: list[object]) -> tuple[list[GivenDefinition], list[Json]]:
+    """Sound definitions, and the samples. Raises Rejected."""
     parts: dict[tuple[str, str], list[Json]] = {KARTA: [], EXTENSION: []}
     samples: list[Json] = []
     for each in documents:
@@ -101,12 +103,17 @@ def _tried(documents: list[object]) -> tuple[list[GivenDefinition], list[Json]]:
     for one in given:
         if one.fault:
             raise Rejected(RejectCode.INVALID_VALUE, one.fault)
+    return given, samples
+
+
+def _tried(given: list[GivenDefinition], samples: list[Json], clock: Clock) -> list[Json]:
+    """Read the samples; one for which no time is left is refused with that reason."""
     definitions = [one.definition for one in given if one.definition is not None]
     with isolated_jq() as bounded:
         catalog = builtin_catalog().with_added(definitions)
-        reader = KindReader(catalog, JqLanguage(), bounded, JqSyntax())
+        reader = KindReader(catalog, JqLanguage(), SharedTime(bounded, clock), JqSyntax())
         objects: list[Json] = report(reader.read_all(samples))["objects"]
-    return given, objects
+    return objects
 
 
 def _queued(sample: Json) -> Json:

@@ -6,7 +6,7 @@ touch `observed`; both by the key `<cluster>/<uid>`, so that the agents' index n
 again for every state that a member reports.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, TypeVar
 
 from sqlalchemy import (
@@ -296,7 +296,10 @@ def named(tx: Transaction, cluster: str, namespace: str, name: str) -> list[Work
 def clusters_holding(
     tx: Transaction, group: str, kind: str, namespace: str, name: str, most: int
 ) -> list[str]:
-    """The clusters with a work for an object of that identity, whatever its action; at most `most`."""
+    """The clusters with a work for an object of that identity; at most `most`.
+
+    Without those that an administrator abandons as left objects: such an object may stay.
+    """
     c = works.c
     query = select(c.cluster).where(
         c.epoch == 0,
@@ -304,8 +307,19 @@ def clusters_holding(
         c.namespace == namespace,
         c.name == name,
         c.api_version.startswith(f"{group}/", autoescape=True),
+        or_(c.action != "Keep", c.placed_by != ""),
     )
     return list(tx.conn.execute(query.distinct().order_by(c.cluster).limit(most)).scalars())
+
+
+def clusters_used(tx: Transaction, namespace: str, among: Collection[str]) -> list[str]:
+    """Those of the clusters that have a work in the namespace, in order."""
+    c = works.c
+    found: set[str] = set()
+    for chunk in chunks(sorted(among)):
+        query = select(c.cluster).where(c.cluster.in_(chunk), c.namespace == namespace)
+        found.update(tx.conn.execute(query.distinct()).scalars())
+    return sorted(found)
 
 
 def of_placement(tx: Transaction, placement: str) -> list[Work]:

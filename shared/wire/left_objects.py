@@ -23,3 +23,8 @@ class LeftObject(BaseModel):
     placed_by: str = Field(
         default="", max_length=320
     )  # protocol 7: Kind/name of its placement; "": not told
+
+    @property
+    def is_cron_job(self) -> bool:
+        """True for a CronJob."""
+        return f"{self.api_version}/{self.kind}" == CRON_JOB

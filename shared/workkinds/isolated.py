@@ -10,15 +10,19 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from shared.clock import Clock
 from shared.workkinds.jq_language import fault_of
-from shared.workkinds.language import Object, Place, StoppedEvaluation
+from shared.workkinds.language import Language, Object, Place, StoppedEvaluation
+
+T = TypeVar("T")
 
 _WORKER: Final = Path(__file__).with_name("jq_worker.py")
 MILLISECONDS: Final = 200  # of an object's evaluations together
+SHARED_S: Final = 2.0  # of all objects of one request together, see `SharedTime`
 _MEMORY: Final = "1 GiB"  # `shared.workkinds.jq_worker.MOST_BYTES`
 _STARTING_S: Final = 30.0
 _SILENT_S: Final = 10.0  # on a machine so busy that 200 ms of work take longer
@@ -71,8 +75,7 @@ class IsolatedJq:
         if answer is None:
             why = _why(self._process)
             self.close()
-            shown = expression if len(expression) <= 80 else f"{expression[:79]}…"
-            raise StoppedEvaluation(f"evaluating {shown} {why} and was stopped")
+            raise StoppedEvaluation(f"evaluating {_shown(expression)} {why} and was stopped")
         return answer
 
     def _started(self) -> "subprocess.Popen[bytes]":
@@ -90,6 +93,51 @@ class IsolatedJq:
                 self.close()
                 raise StoppedEvaluation("the process that evaluates jq did not start")
         return self._process
+
+
+class SharedTime:
+    """A language for the objects of one request, whose evaluations share `SHARED_S` from the first on.
+
+    Neither objects that come later nor an expression that was stopped are tried. The start of the process is
+    not counted. See `shared.workkinds.language.Language`.
+    """
+
+    def __init__(self, bounded: Language, clock: Clock) -> None:
+        self._bounded = bounded
+        self._clock = clock
+        self._ends: float | None = None
+        self._stopped: set[str] = set()
+
+    def begin(self, obj: Object) -> None:
+        if self._ends is None:
+            self._bounded.values(".", {})
+            self._ends = self._clock.monotonic() + SHARED_S
+        self._bounded.begin(obj)
+
+    def values(self, expression: str, obj: Object) -> list[Any]:
+        return self._tried(self._bounded.values, expression, obj)
+
+    def places(self, expression: str, obj: Object) -> list[Place]:
+        return self._tried(self._bounded.places, expression, obj)
+
+    def _tried(
+        self, ask: Callable[[str, Object], list[T]], expression: str, obj: Object
+    ) -> list[T]:
+        if expression in self._stopped:
+            why = "was stopped for another object of this request"
+            raise StoppedEvaluation(f"evaluating {_shown(expression)} {why}: not tried again")
+        if self._ends is not None and self._clock.monotonic() >= self._ends:
+            why = f"the objects of this request took more than {SHARED_S:g} s together"
+            raise StoppedEvaluation(f"not tried: {why}; send the others in another request")
+        try:
+            return ask(expression, obj)
+        except StoppedEvaluation:
+            self._stopped.add(expression)
+            raise
+
+
+def _shown(expression: str) -> str:
+    return expression if len(expression) <= 80 else f"{expression[:79]}…"
 
 
 def _why(process: "subprocess.Popen[bytes] | None") -> str:

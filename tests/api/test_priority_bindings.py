@@ -8,45 +8,19 @@ import httpx
 import orjson
 import pytest
 
-from tests.api.people import a_user, bound
-from tests.api.serving import Served, a_job, served
+from tests.api.priority_classes import (
+    LOW,
+    MERGE,
+    hub_of_two_classes,
+    job,
+    person,
+    with_pod_class,
+    workload,
+)
+from tests.api.serving import Served
 from tests.services.build import a_class, a_workload, in_cohort
 
 pytestmark = pytest.mark.anyio
-CLASS = "kueue.x-k8s.io/priority-class"
-MERGE = {"content-type": "application/merge-patch+json"}
-LOW = {"namespaces": ["team-a"], "priorityClasses": ["low"]}
-
-
-@contextlib.asynccontextmanager
-async def hub_of_two_classes(tmp_path: Any) -> AsyncIterator[Served]:
-    """Queue `a` in team-a; classes `high` and `low`."""
-    async with served(tmp_path) as hub:
-        for each in (*in_cohort("a", "4"), a_class("high", 1000), a_class("low", 5)):
-            assert (await hub.admin.post("/v1/apply", json=each)).status_code == 200
-        yield hub
-
-
-async def person(hub: Served, role: str, *bindings: dict[str, Any]) -> httpx.AsyncClient:
-    """A person with these bindings."""
-    for number, where in enumerate(bindings):
-        await bound(hub, f"p{number}", role, users=["p"], **where)
-    return await a_user(hub, "p")
-
-
-def job(name: str, named: str = "") -> dict[str, Any]:
-    """A Job of queue `a` and that class."""
-    made = a_job(name, namespace="team-a")
-    made["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "a"}
-    if named:
-        made["metadata"]["labels"][CLASS] = named
-    return made
-
-
-def workload(name: str, named: str, number: int) -> dict[str, Any]:
-    """A Workload of that class with its number."""
-    ref = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": named}
-    return a_workload(name, priority=number, priorityClassRef=ref)
 
 
 async def by_submit(client: httpx.AsyncClient) -> Any:
@@ -81,12 +55,6 @@ async def by_patch(client: httpx.AsyncClient) -> Any:
     spec = {k: v for k, v in workload("j", "high", 1000)["spec"].items() if "riority" in k}
     content = orjson.dumps({"spec": spec})
     return (await client.patch("/v1/workloads/team-a/j", content=content, headers=MERGE)).json()
-
-
-def with_pod_class(made: dict[str, Any], named: str) -> dict[str, Any]:
-    """Its pods name a PriorityClass, which the scheduler of a member goes by."""
-    made["spec"]["template"]["spec"]["priorityClassName"] = named
-    return made
 
 
 async def by_pods(client: httpx.AsyncClient) -> Any:
@@ -144,18 +112,6 @@ async def test_a_batch_administrator_of_some_classes_sets_no_number(tmp_path):
         client = await person(hub, "batch-administrator", LOW)
         reply = await client.post("/v1/workloads", json=a_workload("w", priority=2_000_000_000))
         assert (reply.status_code, reply.json()["code"]) == (422, "PriorityNotAllowed")
-
-
-async def test_a_class_that_a_job_has_already_may_stay(tmp_path):
-    """Its owner changes something else."""
-    async with hub_of_two_classes(tmp_path) as hub:
-        client = await person(hub, "submitter", {"namespaces": ["team-a"]})
-        assert (await client.post("/v1/jobs", json=job("j", "high"))).status_code == 201
-        await bound(hub, "p0", "submitter", users=["p"], **LOW)
-        changed = job("j", "high")
-        changed["spec"]["backoffLimit"] = 3
-        (item,) = (await client.post("/v1/apply", json=changed)).json()["items"]
-        assert item["result"] == "configured"
 
 
 LOW_IN_A = {"queues": ["a"], "priorityClasses": ["low"]}

@@ -84,7 +84,7 @@ sync = bound(
     **_STORE,
     offer=offers,
     accounted=accounted,
-    left_objects=memory.SILENT,
+    left_cron_jobs=memory.SILENT,
     sessions=sessions,
     awaited=awaited,
     desired_sets=desired_sets,

@@ -387,4 +387,5 @@ SILENT = SimpleNamespace(
     take_back=nobody,
     unproven=lambda _tx: {},
     is_about=lambda _names: False,
+    is_proof=lambda *_given: False,
 )

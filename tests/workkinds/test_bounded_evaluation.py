@@ -2,7 +2,8 @@
 
 import pytest
 
-from shared.workkinds.isolated import isolated_jq
+from shared.clock import ManualClock
+from shared.workkinds.isolated import SHARED_S, SharedTime, isolated_jq
 from shared.workkinds.jq_language import JqLanguage
 from shared.workkinds.jq_worker import MOST_BYTES
 from shared.workkinds.language import EvaluationFault, StoppedEvaluation
@@ -60,6 +61,34 @@ def test_what_takes_too_long_is_stopped_and_the_next_is_not(bounded):
     with pytest.raises(StoppedEvaluation, match="200 ms"):
         bounded.values(ENDLESS, obj)
     assert bounded.values(".spec.xs | length", obj) == [200]
+
+
+def test_objects_of_one_request_share_their_time(bounded):
+    """Later ones are not tried; the start of the process is not counted."""
+    clock, obj = ManualClock(), {"a": 1}
+    shared = SharedTime(bounded, clock)
+    clock.advance(2 * SHARED_S)
+    shared.begin(obj)
+    clock.advance(SHARED_S / 2)
+    assert shared.values(".a", obj) == [1]
+    assert shared.places(".a", obj) == [("a",)]
+    clock.advance(SHARED_S / 2)
+    shared.begin({"a": 2})
+    with pytest.raises(StoppedEvaluation, match=r"not tried: .* more than 2 s together"):
+        shared.values(".a", {"a": 2})
+
+
+def test_what_was_stopped_is_not_tried_again_in_the_request(bounded):
+    """Not for another object either; other expressions are."""
+    shared, small = SharedTime(bounded, ManualClock()), {"spec": {"xs": [1]}}
+    shared.begin({"spec": MANY})
+    with pytest.raises(StoppedEvaluation, match="200 ms"):
+        shared.values(ENDLESS, {"spec": MANY})
+    shared.begin(small)
+    with pytest.raises(StoppedEvaluation, match="not tried again"):
+        shared.values(ENDLESS, small)
+    assert shared.values(".spec.xs | length", small) == [1]
+    assert SharedTime(bounded, ManualClock()).values(ENDLESS, small) == [1]
 
 
 def test_many_values_are_a_fault(bounded):

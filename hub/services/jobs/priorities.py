@@ -4,11 +4,12 @@ A Job names a WorkloadPriorityClass by its label and carries no number. A Worklo
 beside its class, as Kueue's controllers write it, and a pod template may carry one too. A number is accepted
 where it is 0, where it equals the value of the class that is named, where it was there before with the same
 pods, and from administrators of the queue (`Draft.may_set_priority`). Role bindings may list the classes that
-people name.
+people name. A class and a number stay only with what they were given to: who changes the specification to
+other or more pods may name them (`_is_same_work`).
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from hub.services.queues.class_values import WORKLOAD_CLASS, integer
 from hub.services.reading.draft import Draft
@@ -24,6 +25,15 @@ _POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 _NAMED_CLASSES: Final = 10
 DEFAULT_CLASS: Final = "default"
 _CODE: Final = RejectCode.PRIORITY_NOT_ALLOWED
+# Fields of a specification that change neither pods nor their number; and the priority.
+_NO_PODS: Final = frozenset(
+    {
+        *("suspend", "active", "priority", "priorityClassRef", "maximumExecutionTimeSeconds"),
+        *("backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"),
+        *("podReplacementPolicy", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"),
+    }
+)
+_TEMPLATE: Final = "jobTemplate"  # of a CronJob
 
 
 class Priorities:
@@ -56,7 +66,7 @@ class Priorities:
     def _faults(self, given: Draft, before: Json | None) -> Iterator[FieldError]:
         if given.is_bare and (fault := self._of_workload(given.parsed.spec, _spec(before))):
             yield fault
-        stored = _stored_pods(given, before)
+        stored = _stored_pods(given, before) if _is_same_work(given, before) else {}
         for field, pod in _given_pods(given):
             if pod != stored.get(field) and (fault := self._of_pod(field, pod)):
                 yield fault
@@ -109,15 +119,16 @@ class Priorities:
 def class_fault(given: Draft, before: Json | None) -> FieldError | None:
     """The fault of a class that the sender's role bindings do not list for the queue that the draft names.
 
-    A class that was there before stays in its queue: role bindings of another queue may not list it. So does
-    the PriorityClass of a pod template: in the member its value decides which pods are preempted.
+    A class that was there before stays with the same work in its queue: role bindings of another queue may
+    not list it. So does the PriorityClass of a pod template: in the member its value decides which pods are
+    preempted.
     """
     allowed = given.priority_classes
     if allowed is None:
         return None
     named, field = _named(given.parsed.raw, is_job=given.is_job)
     held, queue = _class_and_queue(before, given) if before is not None else ("", "")
-    stays = before is not None and queue == given.queue
+    stays = queue == given.queue and _is_same_work(given, before)
     if named and named not in allowed and not (stays and named == held):
         return FieldError(field, _CODE, not_bound(named, allowed))
     stored = _stored_pods(given, before) if stays else {}
@@ -126,6 +137,41 @@ def class_fault(given: Draft, before: Json | None) -> FieldError | None:
         if of_pod and of_pod not in {*allowed, stored.get(field, {}).get("priorityClassName")}:
             return FieldError(f"{field}.priorityClassName", _CODE, not_bound(of_pod, allowed))
     return None
+
+
+def is_same_schedule(spec: Json, before: Json) -> bool:
+    """True if CronJobs start their Jobs alike; those themselves are not compared."""
+    return _without(spec, _TEMPLATE) == _without(before, _TEMPLATE)
+
+
+def _is_same_work(given: Draft, before: Json | None) -> bool:
+    """True if a draft makes the same pods as the manifest that it replaces, or fewer."""
+    if before is None:
+        return False
+    new, old = given.parsed.raw.get("spec") or {}, _spec(before)
+    scale = _scale(given)
+    return _without(new, scale) == _without(old, scale) and _is_at_most(
+        new.get(scale), old.get(scale)
+    )
+
+
+def _scale(given: Draft) -> str:
+    """The field of the specification that is the number of pods, or multiplies all; "" if no field is."""
+    if given.form is not None:
+        return given.form.scale.removeprefix("/spec/")
+    return "parallelism" if given.is_job else ""
+
+
+def _is_at_most(new: Any, old: Any) -> bool:
+    """Compare two numbers of pods, which are 1 where they are absent."""
+    counts = [1 if each is None else each for each in (new, old)]
+    if all(isinstance(each, int) for each in counts):
+        return bool(counts[0] <= counts[1])
+    return bool(new == old)
+
+
+def _without(spec: Json, *names: str) -> Json:
+    return {name: value for name, value in spec.items() if name not in _NO_PODS.union(names)}
 
 
 def _class_and_queue(before: Json, given: Draft) -> tuple[str, str]:

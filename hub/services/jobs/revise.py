@@ -22,7 +22,7 @@ from hub.services.jobs.accept import (
     resolve_priorities,
 )
 from hub.services.jobs.generations import keep_next, standing_before
-from hub.services.jobs.priorities import class_fault, no_such_class, not_bound
+from hub.services.jobs.priorities import Priorities, no_such_class, not_bound
 from hub.services.jobs.resize import follow_scale, follow_size
 from hub.services.questions import jobs
 from hub.services.reading.draft import Draft, draft
@@ -61,8 +61,7 @@ def revise_job(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> 
         return False
     old = before.manifest
     given = _as_accepted(tx, given, row)
-    if fault := class_fault(given, old):
-        raise Rejected(fault.code, f"{fault.field}: {fault.message}", fault.field, (fault,))
+    Priorities(tx).require(given, old)
     scaled = _scaled(given)
     _refuse_immutable(old, given, row, scaled)
     columns = WorkloadColumns()

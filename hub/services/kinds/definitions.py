@@ -6,6 +6,7 @@ transaction that keeps them, by `judge`.
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -29,6 +30,12 @@ EXTENSION: Final = (parse_extension.API_VERSION.partition("/")[0], parse_extensi
 KIND_FIELD: Final = "spec.structureDefinition.rootComponent.kind"  # of a Karta
 MOST_BYTES: Final = 64 << 10  # of a document
 MOST_EXPRESSIONS: Final = 256  # of a document: each takes milliseconds to compile
+# As API servers have them: a DNS subdomain, a DNS label, and letters and digits in CamelCase.
+_GROUP: Final = re.compile(
+    r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+)
+_VERSION: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _OURS: Final = frozenset({CLUSTER, KUEUE, PLACEMENT, KARTA[0], EXTENSION[0]})
 
 
@@ -76,7 +83,12 @@ def kind_of(karta: JsonView) -> KindName:
 
 def _not_to_be_defined(of: KindName) -> str:
     """The reason against a definition of this kind by administrators; "" if they may write one."""
-    if any((each.of.group, each.of.kind) == (of.group, of.kind) for each in builtin_catalog()):
+    if not _GROUP.fullmatch(of.group) and of.group:
+        return f"{of.group} is no API group: lower-case letters, digits, - and ."
+    if not _VERSION.fullmatch(of.version) or not _KIND.fullmatch(of.kind):
+        return f"{of}: a version is such as v1, and a kind such as RayCluster, in CamelCase"
+    place = of.group, of.kind.casefold()
+    if any((each.of.group, each.of.kind.casefold()) == place for each in builtin_catalog()):
         return f"Roadstead brings the definition of {of.kind} of {of.group or 'the core group'}"
     if "." not in of.group or of.group.endswith(".k8s.io") or of.group in _OURS:
         return f"{of} is no custom resource of an operator: those alone are defined"

@@ -5,32 +5,35 @@ removes them and nothing takes them over until an administrator decides (`hub.se
 The agent tells by the managed fields that an object is this hub's; labels alone are not enough.
 
 What no agent reports any more is not listed. A CronJob is kept all the same until its member is proven not
-to hold it: the hub takes none of that name with a queue meanwhile (`members_with`).
+to hold it (`hub.services.leftovers.left_cron_jobs`). CronJobs have a bound of their own: no other object
+takes their place.
 
 A decision is a work that names the object by its uid (`ApplyOptions.object_uid`). While that work stands the
 object stays listed, however long its agent is silent; the agent's `Gone` ends both.
 """
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NotRequired, TypedDict
 
 from hub.domain.instants import stamp
 from hub.services.context import timeline
-from hub.store import clusters, objects, settings, works
+from hub.store import objects, settings, works
 from hub.store.records.works import Work
 from hub.store.transaction import Transaction
 from shared.documents import Json
-from shared.wire.agent_v1 import FULL_EVERY_S, Observed, SyncRequest
+from shared.wire.agent_v1 import FULL_EVERY_S, Observed
 from shared.wire.left_objects import CRON_JOB
 
-MOST: Final = 200  # of one member that are kept to be shown
+MOST: Final = 200  # of one member that are kept to be shown, beside CronJobs
+MOST_CRON_JOBS: Final = 500  # of one member that are kept
 REMOVE: Final = "Remove"
 ABANDON: Final = "Abandon"
 ACTIONS: Final = {REMOVE: "Withdraw", ABANDON: "Keep"}  # by decision: that of its work
 _DECISIONS: Final = {action: decision for decision, action in ACTIONS.items()}
-_PREFIX: Final = "left_objects:"  # and the name of the member
+PREFIX: Final = "left_objects:"  # and the name of the member
 _BEYOND: Final = "left_objects_beyond:"  # the same: when one was last reported that is not kept
+CRON_JOBS_BEYOND: Final = "left_cron_jobs_beyond:"  # the same, of CronJobs
 # An agent reports everything every ten minutes: what it left out twice is gone.
 _SHOWN: Final = dt.timedelta(seconds=2.5 * FULL_EVERY_S)
 _AGAIN: Final = dt.timedelta(seconds=FULL_EVERY_S / 2)
@@ -63,41 +66,44 @@ def note(tx: Transaction, cluster: str, entries: Iterable[Observed]) -> None:
     found = [entry for entry in entries if entry.left is not None and entry.object_uid]
     if not found:
         return
-    stored: dict[str, LeftRow] = settings.get(tx, _PREFIX + cluster) or {}
+    stored: dict[str, LeftRow] = settings.get(tx, PREFIX + cluster) or {}
     kept = _kept(stored, _works_of(tx, {cluster: stored}), cluster, tx.now)
     changed = len(kept) < len(stored)
     for entry in found:
         known = kept.get(entry.object_uid)
-        if known is None and len(kept) >= MOST:
-            _leave_out(tx, cluster)
-            continue
         row = _row(entry, known, tx.now)
+        if known is None and _is_full(kept, row):
+            _leave_out(tx, CRON_JOBS_BEYOND if is_cron_job(row) else _BEYOND, cluster)
+            continue
         if known is None or _is_news(known, row):
             kept[entry.object_uid] = row
             changed = True
     if changed:
-        settings.put(tx, _PREFIX + cluster, kept)
+        settings.put(tx, PREFIX + cluster, kept)
 
 
-def _leave_out(tx: Transaction, cluster: str) -> None:
+def _is_full(kept: Mapping[str, LeftRow], row: LeftRow) -> bool:
+    is_cron = is_cron_job(row)
+    count = sum(is_cron_job(each) == is_cron for each in kept.values())
+    return count >= (MOST_CRON_JOBS if is_cron else MOST)
+
+
+def _leave_out(tx: Transaction, of: str, cluster: str) -> None:
     """One more than is kept was reported: remembered for as long as it would be listed."""
-    told = settings.get(tx, _BEYOND + cluster)
+    told = settings.get(tx, of + cluster)
     if told is None or tx.now - dt.datetime.fromisoformat(told) >= _AGAIN:
-        settings.put(tx, _BEYOND + cluster, stamp(tx.now))
+        settings.put(tx, of + cluster, stamp(tx.now))
 
 
 def has_more(tx: Transaction, cluster: str = "") -> bool:
     """Tell if the member, or any, lately reported more objects than are kept of it."""
     oldest = stamp(tx.now - _SHOWN) or ""
-    found = settings.beginning_with(tx, _BEYOND + cluster)
     return any(
-        at >= oldest for name, at in found.items() if not cluster or name == _BEYOND + cluster
+        at >= oldest
+        for of in (_BEYOND, CRON_JOBS_BEYOND)
+        for name, at in settings.beginning_with(tx, of + cluster).items()
+        if not cluster or name == of + cluster
     )
-
-
-def may_have_more(tx: Transaction) -> bool:
-    """Tell if a member may hold more objects than are kept of it: none has been proven not to."""
-    return bool(settings.beginning_with(tx, _BEYOND))
 
 
 def decided_otherwise(tx: Transaction, rows: Iterable[Json]) -> set[str]:
@@ -115,18 +121,18 @@ def decided_otherwise(tx: Transaction, rows: Iterable[Json]) -> set[str]:
 
 
 def list_left(tx: Transaction) -> list[Json]:
-    """Those reported lately or decided about, by member, kind, namespace and name.
+    """Those reported lately or decided about, and CronJobs that may be there, by member, kind and name.
 
     Those placed since are left out. `decided` and `message`: the decision, and how far it has come;
     `known`: the hub has the object, so that a placement may select it again.
     """
-    stored = _all(tx)
+    stored = all_kept(tx)
     held = _works_of(tx, stored)
     known = objects.get_many(tx, {row["uid"] for rows in stored.values() for row in rows.values()})
     stopped = bool(timeline.stopped(tx))
     found = []
     for cluster, rows in stored.items():
-        for object_uid, row in _standing(rows, held, cluster, tx.now).items():
+        for object_uid, row in _kept(rows, held, cluster, tx.now).items():
             work = held.get((cluster, row["uid"]))
             decision = _decision(work, object_uid)
             if decision is None:
@@ -145,33 +151,17 @@ def list_left(tx: Transaction) -> list[Json]:
     return sorted(found, key=_place)
 
 
-def members_with(tx: Transaction, group: str, kind: str, namespace: str, name: str) -> list[str]:
-    """The members that have reported such an object of that identity, however long ago.
-
-    Of CronJobs; those of other kinds are forgotten once no agent reports them.
-    """
-    return sorted(
-        cluster
-        for cluster, rows in _all(tx).items()
-        if any(
-            (row["kind"], row["namespace"], row["name"]) == (kind, namespace, name)
-            and row["apiVersion"].rpartition("/")[0] == group
-            for row in rows.values()
-        )
-    )
-
-
 def decided(tx: Transaction, cluster: str, object_uids: Iterable[str]) -> None:
     """Note that works were made for these: they stay listed until those are done."""
-    stored: dict[str, LeftRow] = settings.get(tx, _PREFIX + cluster) or {}
+    stored: dict[str, LeftRow] = settings.get(tx, PREFIX + cluster) or {}
     for object_uid in object_uids:
         stored[object_uid]["decided"] = True
-    settings.put(tx, _PREFIX + cluster, stored)
+    settings.put(tx, PREFIX + cluster, stored)
 
 
 def count_undone(tx: Transaction, cluster: str) -> int:
     """Count the objects of a member about which a decision stands that its agent has not carried out."""
-    stored: dict[str, LeftRow] = settings.get(tx, _PREFIX + cluster) or {}
+    stored: dict[str, LeftRow] = settings.get(tx, PREFIX + cluster) or {}
     meant = {object_uid: row for object_uid, row in stored.items() if "decided" in row}
     return len(_standing(meant, _works_of(tx, {cluster: meant}), cluster, tx.now))
 
@@ -182,7 +172,7 @@ def take_back(tx: Transaction, cluster: str) -> None:
     It would remove or release a later object in the same place. They are listed
     without a decision again.
     """
-    stored: dict[str, LeftRow] = settings.get(tx, _PREFIX + cluster) or {}
+    stored: dict[str, LeftRow] = settings.get(tx, PREFIX + cluster) or {}
     held = _works_of(tx, {cluster: stored})
     meant = {
         object_uid: (cluster, row["uid"])
@@ -194,97 +184,48 @@ def take_back(tx: Transaction, cluster: str) -> None:
     works.remove(tx, list(meant.values()))
     for object_uid in meant:
         del stored[object_uid]["decided"]
-    settings.put(tx, _PREFIX + cluster, stored)
+    settings.put(tx, PREFIX + cluster, stored)
 
 
 def forget(tx: Transaction, cluster: str) -> None:
     """Drop what was kept of a member that is fenced: nothing that it reported is there any more."""
-    if settings.get(tx, _BEYOND + cluster) is not None:
-        settings.remove(tx, _BEYOND + cluster)
-    if settings.get(tx, _PREFIX + cluster) is not None:
-        settings.remove(tx, _PREFIX + cluster)
+    for of in (PREFIX, _BEYOND, CRON_JOBS_BEYOND):
+        if settings.get(tx, of + cluster) is not None:
+            settings.remove(tx, of + cluster)
 
 
 def trim(tx: Transaction) -> None:
     """Drop those that no agent reports any more, and those about which a decision is carried out."""
-    stored = _all(tx)
+    stored = all_kept(tx)
     held = _works_of(tx, stored)
     for cluster, rows in stored.items():
-        _keep(tx, cluster, rows, _kept(rows, held, cluster, tx.now))
+        keep(tx, cluster, rows, _kept(rows, held, cluster, tx.now))
 
 
-def _keep(
+def keep(
     tx: Transaction, cluster: str, rows: Mapping[str, LeftRow], kept: Mapping[str, LeftRow]
 ) -> None:
+    """Store what is kept of the rows of a member, if that is not all."""
     if not kept:
-        settings.remove(tx, _PREFIX + cluster)
+        settings.remove(tx, PREFIX + cluster)
     elif len(kept) < len(rows):
-        settings.put(tx, _PREFIX + cluster, kept)
+        settings.put(tx, PREFIX + cluster, kept)
 
 
-def unproven(tx: Transaction) -> dict[str, set[str]]:
-    """Uids of works, by member: CronJobs to be proven absent; and "" of one that reported too many."""
-    found = {
-        cluster: {row["uid"] for row in rows.values() if _is_unproven(row)}
-        for cluster, rows in _all(tx).items()
-    }
-    for name in settings.beginning_with(tx, _BEYOND):
-        found.setdefault(name.removeprefix(_BEYOND), set()).add("")
-    return found
+def is_cron_job(row: LeftRow) -> bool:
+    """True for a CronJob."""
+    return f"{row['apiVersion']}/{row['kind']}" == CRON_JOB
 
 
-def is_about(names: Collection[str]) -> bool:
-    """True if a change of these settings changes what `unproven` reads."""
-    return any(name.startswith((_PREFIX, _BEYOND)) for name in names)
-
-
-def is_proof(request: SyncRequest) -> bool:
-    """True if what a complete report lacks is no CronJob of its member: the session has read them all."""
-    unread = request.kinds_unread
-    return unread is not None and CRON_JOB not in unread and not request.observed.more
-
-
-def prove(
-    tx: Transaction,
-    cluster: str,
-    session: str,
-    seq: int,
-    reported: Collection[str],
-    incarnation: str,
-) -> None:
-    """A session that has read all CronJobs reports these uids and no more: forget the others.
-
-    Nothing is proven where a later session or request was stored meanwhile, nor by a session of an earlier
-    `incarnation` than the store's.
-    """
-    member = clusters.get(tx, cluster)
-    if member is None or settings.get(tx, "incarnation") != incarnation:
-        return
-    if member.session != session or member.session_seq > seq:
-        return
-    rows: dict[str, LeftRow] = settings.get(tx, _PREFIX + cluster) or {}
-    kept = {
-        object_uid: row
-        for object_uid, row in rows.items()
-        if row["uid"] in reported or not _is_unproven(row)
-    }
-    if rows:
-        _keep(tx, cluster, rows, kept)
-    if settings.get(tx, _BEYOND + cluster) is not None:
-        listed = {row["uid"] for row in kept.values()}
-        if not set(reported) - listed - set(works.uids_of(tx, cluster)):
-            settings.remove(tx, _BEYOND + cluster)
-
-
-def _is_unproven(row: LeftRow) -> bool:
+def is_unproven(row: LeftRow) -> bool:
     """True for a CronJob that only a proof removes; one that is decided about has a work."""
-    return f"{row['apiVersion']}/{row['kind']}" == CRON_JOB and "decided" not in row
+    return is_cron_job(row) and "decided" not in row
 
 
-def _all(tx: Transaction) -> dict[str, dict[str, LeftRow]]:
+def all_kept(tx: Transaction) -> dict[str, dict[str, LeftRow]]:
     """By member and uid of the object."""
-    found = settings.beginning_with(tx, _PREFIX)
-    return {name.removeprefix(_PREFIX): rows for name, rows in found.items()}
+    found = settings.beginning_with(tx, PREFIX)
+    return {name.removeprefix(PREFIX): rows for name, rows in found.items()}
 
 
 def _works_of(
@@ -324,7 +265,7 @@ def _kept(
     """Those that stand, and CronJobs that no agent reports any more: that proves nothing of a silent one."""
     standing = _standing(stored, held, cluster, now)
     for object_uid, row in stored.items():
-        if _is_unproven(row):
+        if is_unproven(row):
             standing[object_uid] = row
     return standing
 

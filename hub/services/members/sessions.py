@@ -66,6 +66,7 @@ class ObservedDigest:
         self._too_many = False
         self._lines: dict[str, str] = {}
         self.present: set[str] = set()  # those of them of which something is there
+        self.cron_jobs: set[str] = set()  # those of them that are left CronJobs
         self._digest = SetDigest()
         self.complete = False  # a full set has come in this process's life
 
@@ -75,7 +76,8 @@ class ObservedDigest:
         A request that more is to follow is one page of several: it is not judged.
         """
         if said.full:
-            self._lines, self.present, self._digest = {}, set(), SetDigest()
+            self._lines, self._digest = {}, SetDigest()
+            self.present, self.cron_jobs = set(), set()
             self.complete, self._too_many = True, False
         for entry in said.entries:
             line = entry.digest_line()
@@ -97,6 +99,10 @@ class ObservedDigest:
             self.present.discard(entry.uid)
         else:
             self.present.add(entry.uid)
+        if entry.phase != "Gone" and entry.left is not None and entry.left.is_cron_job:
+            self.cron_jobs.add(entry.uid)
+        else:
+            self.cron_jobs.discard(entry.uid)
 
     @property
     def is_whole(self) -> bool:
@@ -110,6 +116,7 @@ class ObservedDigest:
         """Drop entries of works that are neither desired nor there any more."""
         for uid in uids:
             self.present.discard(uid)
+            self.cron_jobs.discard(uid)
             line = self._lines.pop(uid, None)
             if line is not None:
                 self._digest.remove(line)

@@ -13,7 +13,7 @@ import structlog
 
 from hub.services.context import awaited, timeline
 from hub.services.context.timeline import StoreTimeline
-from hub.services.leftovers import left_objects
+from hub.services.leftovers import left_cron_jobs
 from hub.services.members import desired as desired_sets, forgotten, sessions
 from hub.services.members.desired import ClusterSet, Delta, DesiredSets
 from hub.services.members.in_step import InStep
@@ -112,7 +112,7 @@ class AgentSync:
             self.incarnation = self._timeline.know(await self._db.read(timeline.told))
         rows, self._for_all = await self._db.read(desired_sets.at_start)
         self._accounts.take(await self._db.read(accounted.standing))
-        self._left = await self._db.read(left_objects.unproven)
+        self._left = await self._db.read(left_cron_jobs.unproven)
         for part in works.chunks(rows):
             self._sets.load(part)
             await self._clock.sleep(0)  # others go on in between
@@ -132,8 +132,8 @@ class AgentSync:
             self._sessions.ask_again()
         if accounted.is_about(touched):
             self._accounts.take(await self._db.read(accounted.standing))
-        if left_objects.is_about(touched):
-            self._left = await self._db.read(left_objects.unproven)
+        if left_cron_jobs.is_about(touched):
+            self._left = await self._db.read(left_cron_jobs.unproven)
         if desired_sets.FOR_ALL & touched:
             self._for_all = await self._db.read(desired_sets.for_all)
             for session in self._sessions:
@@ -254,11 +254,11 @@ class AgentSync:
         reported, unread = session.observed.present, accounted.unread_by(request)
         told = cluster, session.cluster_uid, session.id, reported, session.protocol, unread
         by = cluster, session.id, request.seq, frozenset(reported), request.incarnation_seen
+        cron_jobs = frozenset(session.observed.cron_jobs)
         if accounted.is_accounting(request) and self._accounts.is_news(*told):
             await self._db.write(lambda tx: accounted.settle(tx, *by, unread))
-        left = self._left.get(cluster)
-        if left and left_objects.is_proof(request) and not reported.issuperset(left):
-            await self._db.write(lambda tx: left_objects.prove(tx, *by))
+        if left_cron_jobs.is_proof(request, self._left.get(cluster, ()), reported):
+            await self._db.write(lambda tx: left_cron_jobs.prove(tx, *by, cron_jobs))
 
     def _is_stopped(self) -> bool:
         """True if nothing is offered or ordered away: the store rolled back, or that is not known yet."""

@@ -1,5 +1,6 @@
 """A CronJob gets a queue only while no member may still have one of its name: members run those."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ from hub.services.context.settings import Intake
 from hub.services.leftovers import left_objects
 from hub.services.objects.apply import Applied, apply_documents
 from hub.services.objects.delete import delete_object
+from hub.services.objects.fence import fence_cluster
 from hub.services.reading.draft import draft
+from hub.services.removals.decide import Chosen, decide
 from shared.kinds.registry import parse
+from shared.wire.agent_v1 import Observed
+from shared.wire.versions import NEWEST
 from tests import waiting
 from tests.services.hubs import a_queue
 from tests.services.jobs.cron_jobs import a_cron_job
@@ -133,10 +138,10 @@ async def silent(hub: Running) -> None:
     await hub.write(left_objects.trim)
 
 
-async def until_taken(hub: Running, agent: Any, **said: Any) -> None:
+async def until_taken(hub: Running, agent: Any, *entries: Observed, **said: Any) -> None:
     """The agent reports until the CronJob is taken."""
     for _ in range(15):
-        await agent.sync(**said)
+        await agent.sync(*entries, **said)
         if (await given_queue(hub)).error is None:
             return
         await waiting.span(0.02, why="for the process to follow the store")
@@ -170,17 +175,111 @@ async def test_one_that_is_still_there_keeps_its_name_though_all_are_read(tmp_pa
         assert "which they run (m1)" in refusal(await given_queue(hub))
 
 
-async def test_a_member_that_reported_more_than_is_kept_keeps_every_name(tmp_path: Path):
-    """However long it is silent; its next complete report, which the hub can list, ends that."""
+def too_many(kind: str, most: int) -> list[Observed]:
+    """Left objects of team-a, one more than is kept of that kind."""
+    api_version = "batch/v1" if kind == "CronJob" else "v1"
+    left = {**LEFT, "api_version": api_version, "kind": kind}
+    return [
+        seen(
+            f"{kind}-{n}",
+            "Applied",
+            0,
+            object_uid=f"m-{kind}-{n}",
+            reason="Orphan",
+            left={**left, "name": f"c-{n}"},
+        )
+        for n in range(most + 1)
+    ]
+
+
+CRON_JOBS = too_many("CronJob", left_objects.MOST_CRON_JOBS)
+CONFIG_MAPS = too_many("ConfigMap", left_objects.MOST)
+
+
+async def test_other_left_objects_keep_no_name(tmp_path: Path):
+    """However many a member reports, and though jobs of the namespace run there."""
     async with running_hub(tmp_path) as hub:
         await Fleet.start(hub)
         agent = await hub.join("m1")
-        many = [a_left_cron_job(f"c-{n}", f"o-{n}") for n in range(left_objects.MOST + 1)]
-        await agent.sync(*many)
+        await hub.placed("m1")
+        await agent.sync(*CONFIG_MAPS)
+        assert (await given_queue(hub)).error is None
+
+
+async def test_other_left_objects_take_no_place_of_a_cron_job(tmp_path: Path):
+    """The CronJob that is reported after more of them than are kept keeps its name."""
+    async with running_hub(tmp_path) as hub:
+        await Fleet.start(hub)
+        agent = await hub.join("m1")
+        await agent.sync(*CONFIG_MAPS, a_left_cron_job())
+        assert "which they run (m1)" in refusal(await given_queue(hub))
+
+
+async def test_a_member_that_reported_more_than_is_kept_keeps_every_name(tmp_path: Path):
+    """Of namespaces that use it; its next complete report, whose CronJobs the hub can list, ends that."""
+    async with running_hub(tmp_path) as hub:
+        await Fleet.start(hub)
+        agent = await hub.join("m1")
+        await hub.placed("m1")
+        await agent.sync(*CRON_JOBS)
         await silent(hub)
-        assert "more left objects than the hub lists" in refusal(await given_queue(hub))
+        told = refusal(await given_queue(hub))
+        assert "more left CronJobs than the hub keeps (m1)" in told
+        assert "`roadstead admin remove --cluster m1`" in told
         agent.restart("session-m1-2")
-        await until_taken(hub, agent, kinds_unread=[])
+        await until_taken(hub, agent, *CONFIG_MAPS, kinds_unread=[])
+
+
+async def test_what_is_beyond_the_bound_concerns_no_namespace_that_does_not_use_it(
+    tmp_path: Path,
+):
+    """The hub has placed nothing of team-a there, whatever the member says."""
+    async with running_hub(tmp_path) as hub:
+        await Fleet.start(hub)
+        agent = await hub.join("m1")
+        await agent.sync(*CRON_JOBS)
+        assert (await given_queue(hub)).error is None
+        assert "which they run (m1)" in refusal(await given_queue(hub, "c-0"))
+
+
+async def test_an_abandoned_cron_job_keeps_no_name(tmp_path: Path):
+    """An administrator's decision ends it at once: the member that reported it may never say more."""
+    async with running_hub(tmp_path) as hub:
+        await Fleet.start(hub)
+        agent = await hub.join("m1")
+        agent.protocol = NEWEST
+        await agent.sync(a_left_cron_job())
+        await silent(hub)
+        assert "admin remove --cluster m1 --namespace team-a" in refusal(await given_queue(hub))
+        chosen = Chosen(cluster="m1", namespace="team-a")
+        await hub.write(partial(decide, dry_run=False), "Abandon", chosen, "ada")
+        await agent.sync(a_left_cron_job())
+        assert (await given_queue(hub)).error is None
+
+
+async def test_one_that_is_to_be_removed_keeps_its_name(tmp_path: Path):
+    """Until its agent reports that it is gone."""
+    async with running_hub(tmp_path) as hub:
+        await Fleet.start(hub)
+        agent = await hub.join("m1")
+        agent.protocol = NEWEST
+        await agent.sync(a_left_cron_job())
+        chosen = Chosen(cluster="m1", namespace="team-a")
+        await hub.write(partial(decide, dry_run=False), "Remove", chosen, "ada")
+        await agent.sync(a_left_cron_job())
+        assert "which they run (m1)" in refusal(await given_queue(hub))
+
+
+async def test_a_fenced_member_keeps_no_name(tmp_path: Path):
+    """Neither those that it reported, nor others of the namespaces that used it."""
+    async with running_hub(tmp_path) as hub:
+        await Fleet.start(hub)
+        agent = await hub.join("m1")
+        await hub.placed("m1")
+        await agent.sync(*CRON_JOBS)
+        await hub.write(fence_cluster, "m1", "m1", "ada", 45.0, though_it_answers=True)
+        for name in ("nightly", "c-0"):
+            assert (await given_queue(hub, name)).error is None
 
 
 async def test_a_member_that_is_removed_keeps_no_name(tmp_path: Path):

@@ -120,6 +120,26 @@ async def test_replace_deletes_the_job_that_runs(tmp_path):
         assert (await hub.job(first.uid)).reason == "Replaced"
 
 
+async def test_a_run_that_is_refused_replaces_nothing(tmp_path):
+    """Another job has its name: the running Job continues, and an event says both."""
+    async with running(tmp_path) as hub:
+        crons = Crons(hub)
+        await hub.apply(*a_queue("q"), a_cron_job(concurrencyPolicy="Replace"))
+        await crons.at(after(hub, 10))
+        (first,) = await crons.children()
+        next_at = int(after(hub, 10).timestamp()) // 60
+        await hub.apply(a_job(f"nightly-{next_at}", namespace="team-a", queue="q"))
+        await crons.at(after(hub, 10))
+        assert (await hub.job(first.uid)).state == "Pending"
+        status = (await crons.row()).status
+        assert [each["uid"] for each in status["active"]] == [first.uid]
+        (told,) = await said(hub, "FailedCreate")
+        assert "this time does not run, and replaces no Job" in told
+        assert await said(hub, "SuccessfulDelete") == []
+        await crons.at(after(hub, 10))
+        assert (await hub.job(first.uid)).reason == "Replaced"
+
+
 async def test_no_time_runs_while_the_queue_does_not_exist(tmp_path):
     """Each is missed with a Warning, no Job waits for the queue, and a running Job is not replaced."""
     async with running(tmp_path) as hub:

@@ -1,5 +1,6 @@
 """CronJobs on their way in: what keeps one from being taken, and what a change of one does to its times."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hub.domain.workloads.origin import Origin
@@ -7,14 +8,15 @@ from hub.services.context.settings import Intake
 from hub.services.jobs.accept import missing_classes, refuse_queue, resolve_queues
 from hub.services.jobs.cron.status import given_up, read_status, told
 from hub.services.jobs.cron.turns import child_of, refusal_of
-from hub.services.jobs.priorities import Priorities
-from hub.services.leftovers import left_objects
+from hub.services.jobs.priorities import Priorities, is_same_schedule
+from hub.services.leftovers import left_cron_jobs
 from hub.services.reading.contradictions import Contradictions
 from hub.services.reading.cron_jobs import GROUP, KIND, is_cron_job
 from hub.services.reading.draft import Draft
 from hub.store import newer_work, objects, works
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
+from shared.documents import Json
 from shared.errors import Rejected
 from shared.labels import QUEUE_NAME
 from shared.reject_codes import RejectCode
@@ -23,6 +25,10 @@ _FIELD = f"metadata.labels[{QUEUE_NAME}]"
 _TEMPLATE = "spec.jobTemplate"
 _MOST_NAMED = 5  # members in a refusal
 _TIMES = ("schedule", "timeZone")
+_ONCE_GONE = (
+    "once it is gone from them, and their agents, of this release or a later one, have reported that, "
+    "apply this one again"
+)
 _NO_QUEUE = (
     f"{_FIELD}: the CronJob names no LocalQueue: the hub runs none of its times, and members run it "
     "only where a placement selects it; name a LocalQueue there or in its template to have its Jobs queued"
@@ -57,11 +63,11 @@ def require(
     if (row is None or not row.is_scheduled) and (refusal := _beside_members(tx, given)):
         raise refusal
     newer_work.keep_older_out(tx)
-    before = _before(tx, row)
+    before = _before(tx, given, row)
     queue = resolve_queues(tx, [child], intake)[child.uid]
     refusal = (
         Contradictions(tx).refuse(child)
-        or Priorities(tx).refuse(child, None if before is None else before.manifest)
+        or Priorities(tx).refuse(child, before)
         or refuse_queue(child, queue, strict=False)
     )
     if refusal is not None:
@@ -82,12 +88,17 @@ def changed(tx: Transaction, before: StoredObject, after: StoredObject) -> None:
         objects.set_statuses(tx, {after.uid: told(status, after.namespace)})
 
 
-def _before(tx: Transaction, row: StoredObject | None) -> Draft | None:
-    """A Job of the CronJob as it is stored; None without one, or if it cannot be read any more."""
+def _before(tx: Transaction, given: Draft, row: StoredObject | None) -> Json | None:
+    """The manifest of a Job of the CronJob as it is stored, whose priority a Job of `given` may keep.
+
+    None where other times run, and where the stored one cannot be read any more.
+    """
     if row is None or not row.is_scheduled:
         return None
+    if not is_same_schedule(given.parsed.raw["spec"], row.spec or {}):
+        return None
     try:
-        return child_of(row, tx.now, tx.now)
+        return child_of(row, tx.now, tx.now).manifest
     except Rejected:
         return None
 
@@ -103,26 +114,42 @@ def _beside_members(tx: Transaction, given: Draft) -> Rejected | None:
     """The refusal while a member may still have a CronJob of that name, which it would run beside the hub.
 
     A work stays until its agent reports that the object is gone, and what is left there until a session that
-    has read all CronJobs reports none of that uid, however long a member is silent.
+    has read all CronJobs reports none of that uid, however long a member is silent; or until an administrator
+    abandons it, or fences or removes the member.
     """
-    place = GROUP, KIND, given.parsed.namespace, given.name
-    members = works.clusters_holding(tx, *place, _MOST_NAMED)
-    members = members or left_objects.members_with(tx, *place)[:_MOST_NAMED]
-    where = f"{given.parsed.namespace}/{given.name}"
-    if members:
+    namespace = given.parsed.namespace
+    where = f"{namespace}/{given.name}"
+    if placed := works.clusters_holding(tx, GROUP, KIND, namespace, given.name, _MOST_NAMED):
+        text = f"{_may_run(where, placed)}: {_ONCE_GONE}"
+    elif left := left_cron_jobs.members_with(tx, namespace, given.name):
+        command = f"roadstead admin remove --cluster {left[0]} --namespace {namespace}"
+        text = f"{_may_run(where, left)}, left there: {_ONCE_GONE}; {_decides(command, left[0])}"
+    elif beyond := left_cron_jobs.members_beyond(tx, namespace):
+        names = ", ".join(beyond[:_MOST_NAMED])
+        command = f"roadstead admin remove --cluster {beyond[0]}"
         text = (
-            f"{_FIELD}: members may still have a CronJob {where} without a schedule of the hub, which they "
-            f"run ({', '.join(members)}): once it is gone from them, and their agents, of this release or a "
-            "later one, have reported that, apply this one again"
-        )
-    elif left_objects.may_have_more(tx):
-        text = (
-            f"{_FIELD}: members have reported more left objects than the hub lists, and a CronJob {where} "
-            "may be among them: remove or abandon those that it lists, then apply this one again"
+            f"members that namespace {namespace} uses have reported more left CronJobs than the hub keeps "
+            f"({names}), and {where} may be among them: {_decides(command, beyond[0])}; once the rest "
+            "are reported, apply this one again"
         )
     else:
         return None
-    return Rejected(RejectCode.CONFLICT, text, _FIELD)
+    return Rejected(RejectCode.CONFLICT, f"{_FIELD}: {text}", _FIELD)
+
+
+def _may_run(where: str, members: Sequence[str]) -> str:
+    return (
+        f"members may still have a CronJob {where} without a schedule of the hub, which they "
+        f"run ({', '.join(members[:_MOST_NAMED])})"
+    )
+
+
+def _decides(command: str, member: str) -> str:
+    """Name what ends the doubt where the member itself does not, and who may do it."""
+    return (
+        f"a cluster administrator has it deleted (`{command}`) or left to the member (`… abandon …`), or, if "
+        f"{member} is destroyed, fences it (`roadstead clusters fence {member} --destroyed`)"
+    )
 
 
 def _changes_hands(given: Draft, row: StoredObject) -> Rejected:

@@ -147,7 +147,8 @@ def _waits_for(status: CronStatus, known: dict[str, Workload]) -> str:
 def _create(tx: Transaction, turns: Sequence[_CronTurn], intake: Intake) -> None:
     """Create the children that are due.
 
-    One that is refused, or whose LocalQueue does not exist, counts as decided, as a missed one does.
+    One that is refused, or whose LocalQueue does not exist, counts as decided, as a missed one does; it
+    replaces nothing.
     """
     for each in turns:
         assert each.run.at is not None
@@ -167,8 +168,6 @@ def _create(tx: Transaction, turns: Sequence[_CronTurn], intake: Intake) -> None
         if each.child is not None and (why := absent.get(each.child.uid)):
             _say_no_queue(tx, each, why)
             each.child = None
-        elif each.rules.concurrency is Concurrency.REPLACE and each.status.active and each.child:
-            _replace(tx, each)
     taken = submit_jobs(tx, new, intake, strict=False) if new else []
     answers = {given.uid: answer for given, answer in zip(new, taken, strict=True)}
     for each in turns:
@@ -180,10 +179,12 @@ def _create(tx: Transaction, turns: Sequence[_CronTurn], intake: Intake) -> None
 def _note(
     tx: Transaction, turn: _CronTurn, child: Draft, answer: Workload | Rejected | None
 ) -> None:
-    """Record the child; None: it was there before."""
+    """Record the child, which with `Replace` replaces those that run; None: it was there before."""
     if isinstance(answer, Rejected):
         _say_refused(tx, turn, answer)
         return
+    if turn.rules.concurrency is Concurrency.REPLACE and turn.status.active:
+        _replace(tx, turn)
     status = turn.status
     if answer is not None:
         tx.say(turn.row, "SuccessfulCreate", f"created Job {child.name}")
@@ -218,9 +219,9 @@ def _say_missed(tx: Transaction, turn: _CronTurn) -> None:
 
 def _say_refused(tx: Transaction, turn: _CronTurn, refusal: Rejected) -> None:
     assert turn.run.at is not None
-    said = (
-        f"{_time(turn.run.at)}: its Job was refused, and this time does not run: {refusal.detail}"
-    )
+    runs = turn.rules.concurrency is Concurrency.REPLACE and turn.status.active
+    what = "this time does not run" + (", and replaces no Job" if runs else "")
+    said = f"{_time(turn.run.at)}: its Job was refused, and {what}: {refusal.detail}"
     tx.say(turn.row, "FailedCreate", said[:1000], warning=True)
 
 
