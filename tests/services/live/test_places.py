@@ -58,6 +58,7 @@ async def test_a_cluster_is_asked_about_a_job_that_its_agent_may_have_begun(
 
 
 async def test_a_job_without_a_cluster_has_no_pods(tmp_path):
+    """Whatever its state."""
     async with running_world(tmp_path) as w:
         await w.hub.change(w.uid, cluster="")
         assert await refusal(w) == RejectCode.JOB_WAITS
@@ -71,6 +72,7 @@ async def test_the_pods_in_a_cluster_that_left_are_gone(tmp_path):
 
 
 async def test_a_cluster_is_silent_from_the_second_that_makes_it_suspect(tmp_path):
+    """Until then its agent is asked."""
     async with running_world(tmp_path) as w:
         heard = await w.hub.hub.read(lambda tx: clusters.get(tx, "c1").heartbeat_at)
         w.hub.clock.advance(44 - (w.hub.clock.now() - heard).total_seconds())
