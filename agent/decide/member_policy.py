@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from agent.decide.decision import Do, Trouble
 from agent.objects import managed_fields
 from agent.objects.facts import Object, is_namespace
+from agent.objects.forms import forms_of, rule_faults, rule_of
 from agent.objects.holds import BUILT_IN, JOB, fenced_paths, is_job_work
 from agent.objects.manifests import PASSED_METADATA
 from shared import labels, podsecurity
@@ -28,7 +29,9 @@ Profile = Literal["jobs", "objects"]
 PROFILES: Final[tuple[Profile, ...]] = ("jobs", "objects")
 ConsentMode = Literal["Enforce", "Report"]
 CONSENT_MODES: Final[tuple[ConsentMode, ...]] = ("Enforce", "Report")
-_WRITES: Final = frozenset({"Create", "Apply"})  # a patch of a Job changes no pod
+_WRITES: Final = frozenset({"Create", "Apply"})
+# Of a Job they change no pod. Of other kinds they write what the hub's rule says.
+_PATCHES: Final = frozenset({"Start", "PatchJob"})
 # Who may write these may do anything: they are taken where their group is named in full.
 POWERS: Final = frozenset(
     {
@@ -66,12 +69,19 @@ class MemberPolicy:
     )
 
     def refuse(self, work: Work, step: Do) -> Trouble | None:
-        """Why a step is not taken, naming the field and the rule; None: it may be."""
-        if step not in _WRITES or work.manifest is None:
+        """Why a step is not taken, naming the field and the rule; None: it may be.
+
+        Judged is the object as the hub sends it, as it is held, and as it runs.
+        """
+        patched = step in _PATCHES and rule_of(work) is not None
+        if work.manifest is None or not (step in _WRITES or patched):
             return None
         if (other := names_another(work)) is not None:
             return other
-        found = self._broken(work, work.manifest)
+        manifest, *written = forms_of(work)
+        found = self._broken(work, manifest) or rule_faults(work)
+        for form in written:
+            found = found or self._broken(work, form)
         if not found:
             return None
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

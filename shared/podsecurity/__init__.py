@@ -5,6 +5,7 @@ field that breaks one, `refused` the refusal that says so.
 """
 
 from shared.podsecurity.removal import check_metadata
+from shared.podsecurity.rule_writes import check_writes
 from shared.podsecurity.rules import LEVELS, Level, Rules, level_named, listed
 from shared.podsecurity.verdict import check_job_fields, check_pods, check_target, refused
 
@@ -16,6 +17,7 @@ __all__ = [
     "check_metadata",
     "check_pods",
     "check_target",
+    "check_writes",
     "level_named",
     "listed",
     "refused",

@@ -3,11 +3,12 @@
 It follows from the definition with which the object was accepted, which stands until the object changes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from shared.documents import Json, JsonView
+from shared.pointers import with_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,14 @@ class WorkForm:
         """That number, as the object declares it; 1 where there is none."""
         values = (each["value"] for each in self.rule["run"] if each["path"] == self.scale)
         return int(next(values, 1))
+
+    def as_written(self, manifest: JsonView) -> Iterator[JsonView]:
+        """The object as it is created in a member, and as it runs there."""
+        made: JsonView = manifest
+        for part in ("held", "run"):
+            for each in self.rule[part]:
+                made = with_value(made, each["path"], each.get("value"))
+            yield made
 
     def at_scale(self, pods: int | None) -> Self:
         """The form of an object that runs with this many pods of all that it declares; None: with all."""

@@ -18,6 +18,7 @@ from shared.kinds.dispatched import DISPATCHED, is_dispatched, names_queue
 from shared.kinds.parsed import Parsed
 from shared.kinds.problems import Problems
 from shared.labels import QUEUE_NAME
+from shared.podsecurity import check_writes
 from shared.pointers import value_at
 from shared.reject_codes import RejectCode
 from shared.resources import PodSet
@@ -143,6 +144,11 @@ def _held(
     if same and not definition.trusted:
         text = f"{definition.of.kind}: its definition writes the same at {same[0]} to hold it and to run it"
         raise Rejected(RejectCode.INVALID_VALUE, text, "spec")
+    if not definition.trusted:
+        writes = [*form.held, *form.run]
+        if faults := check_writes(document, [each.pointer for each in form.templates], writes):
+            text = f"{definition.of.kind}: {faults[0].field}: {faults[0].message}"
+            raise Rejected(RejectCode.INVALID_VALUE, text, faults[0].field)
     return form
 
 
