@@ -5,10 +5,11 @@ object itself and each object in its spec, such as those of an AppWrapper.
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Final
 
 from shared.errors import FieldError
-from shared.podsecurity import removal, spark
+from shared.podsecurity import appwrapper, removal, spark
 from shared.podsecurity.pods import VIOLATION, Found, Json, mapping
 from shared.podsecurity.rules import Rules
 from shared.podsecurity.templates import mappings_of
@@ -16,7 +17,7 @@ from shared.quantity import shown
 from shared.reject_codes import RejectCode
 
 _RAY: Final = "ray.io"
-_WRAPPER: Final = "workload.codeflare.dev"
+_ENVELOPES: Final = ("ClusterResourceEnvelope", "ResourceEnvelope")
 _WITHIN: Final = (None, "", "ClusterIP")
 _REMEDY: Final = "a Service of an operator stands before its pods, within the cluster"
 _SERVICE_FIELDS: Final = frozenset(
@@ -39,9 +40,14 @@ def check(
 
     `judged`: paths of the metadata of templates, which other rules judge.
     """
+    if manifest.get("kind") in _ENVELOPES:
+        _check_contents(manifest, namespace, rules, judged, found)
     _check_spark(manifest, "spec", namespace, rules, found)
     ray = [""] if _group(manifest) == _RAY else []
-    wraps = _group(manifest) == _WRAPPER
+    wraps = []
+    if _is_wrapper(manifest):
+        appwrapper.check(manifest, "", namespace, found)
+        wraps.append("")
     for name, path, value in mappings_of({"spec": manifest.get("spec")}):
         if path.rpartition(".")[0] not in judged:
             removal.check_map(name, value, path, found)
@@ -49,7 +55,11 @@ def check(
             _check_spark(value, f"{path}.spec", namespace, rules, found)
             if _group(value) == _RAY:
                 ray.append(f"{path}.")
-            if wraps and (value.get("apiVersion"), value["kind"]) == ("v1", "Service"):
+            if _is_wrapper(value):
+                appwrapper.check(value, path, namespace, found)
+                wraps.append(f"{path}.")
+            is_service = (value.get("apiVersion"), value["kind"]) == appwrapper.SERVICE
+            if is_service and any(path.startswith(each) for each in wraps):
                 _check_service(value, path, found)
         if any(path.startswith(each) for each in ray):
             _check_ray(value, path, found)
@@ -57,6 +67,21 @@ def check(
 
 def _group(manifest: Json) -> str:
     return str(manifest.get("apiVersion")).partition("/")[0]
+
+
+def _check_contents(
+    envelope: Json, namespace: str, rules: Rules, judged: Collection[str], found: Found
+) -> None:
+    """Each object in an envelope, as if it stood alone."""
+    for name, inner in mapping(envelope.get("data")).items():
+        at, own = f"data.{str(name)[:80]}", list[FieldError]()
+        within = {each.removeprefix(f"{at}.") for each in judged}
+        check(mapping(inner), namespace, rules, within, own)
+        found += [replace(each, field=f"{at}.{each.field}") for each in own]
+
+
+def _is_wrapper(manifest: Json) -> bool:
+    return manifest.get("kind") == appwrapper.KIND and _group(manifest) == appwrapper.GROUP
 
 
 def _check_spark(manifest: Json, at: str, namespace: str, rules: Rules, found: Found) -> None:

@@ -40,6 +40,7 @@ _TTLS: Final = (
     "/spec/runPolicy/ttlSecondsAfterFinished",
     "/spec/timeToLiveSeconds",
 )
+_APP_WRAPPER: Final = ("workload.codeflare.dev/v1beta2", "AppWrapper")
 _MOST_SECONDS: Final = 2**31 - 1
 
 
@@ -61,6 +62,7 @@ def read_work(
     OnEventLoop for one of `kinds` there.
     """
     if not names_queue(parsed.raw.get("metadata")):
+        _check_placed(parsed, from_client=from_client)
         return None
     if is_dispatched(parsed.api_version, parsed.kind):
         refuse_growth(parsed.api_version, parsed.kind, parsed.raw)
@@ -78,6 +80,14 @@ def read_work(
         return _read(parsed, found.definition, reader, found.key, from_client=from_client)
 
     return kinds.evaluate(read)
+
+
+def _check_placed(parsed: Parsed, *, from_client: bool) -> None:
+    """Raise Rejected for an AppWrapper without a queue that wraps what one with a queue may not."""
+    if (parsed.api_version, parsed.kind) == _APP_WRAPPER:
+        problems = Problems(strict=from_client)
+        check_wrapped(_reader().catalog, parsed.raw, problems, from_client=from_client)
+        problems.raise_if_any()
 
 
 def _require_dispatched(declared: DeclaredKind) -> None:
