@@ -17,12 +17,13 @@ from agent.objects.forms import forms_of, rule_faults, rule_of
 from agent.objects.holds import BUILT_IN, JOB, fenced_paths, is_job_work
 from agent.objects.manifests import PASSED_METADATA
 from shared import labels, podsecurity
-from shared.errors import FieldError
+from shared.errors import FieldError, Rejected
 from shared.podsecurity import LEVELS, Rules, level_named, listed
 from shared.podsecurity.rules import ENFORCE
 from shared.podsecurity.templates import templates_of
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import Work
+from shared.workkinds.growing_kinds import refuse_growth
 
 REFUSED: Final = "RefusedByMember"
 Profile = Literal["jobs", "objects"]
@@ -203,7 +204,17 @@ def _job_faults(work: Work, manifest: Object) -> list[FieldError]:
         return []
     if (work.api_version, work.kind) == JOB:
         return podsecurity.check_job_fields(manifest.get("spec") or {}, from_client=True)
-    return _unfenced(work, manifest)
+    return _growth(work, manifest) + _unfenced(work, manifest)
+
+
+def _growth(work: Work, manifest: Object) -> list[FieldError]:
+    """Pods beside those that the hub has charged, or after the end."""
+    try:
+        refuse_growth(work.api_version, work.kind, manifest)
+    except Rejected as refusal:
+        why = refusal.detail.removeprefix(f"{refusal.field}: ")
+        return [FieldError(refusal.field, refusal.code, why)]
+    return []
 
 
 def _unfenced(work: Work, manifest: Object) -> list[FieldError]:

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from hub.domain.workloads.work_form import WorkForm
 from hub.services.kinds.declared_kinds import NONE, DeclaredKind, DeclaredKinds
-from hub.services.reading.growing_kinds import refuse_growth
 from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.kinds.dispatched import DISPATCHED, is_dispatched, names_queue
@@ -25,6 +24,7 @@ from shared.resources import PodSet
 from shared.workkinds.catalog import builtin_catalog
 from shared.workkinds.definition import Definition
 from shared.workkinds.essentials import essentials
+from shared.workkinds.growing_kinds import refuse_growth
 from shared.workkinds.held_form import WRAPPER, HeldForm, PodTemplate, held_form
 from shared.workkinds.jq_language import JqLanguage
 from shared.workkinds.jq_syntax import JqSyntax
@@ -32,7 +32,7 @@ from shared.workkinds.language import Language, StoppedEvaluation, Syntax
 from shared.workkinds.object_rules import check_object
 from shared.workkinds.objects import kind_name
 from shared.workkinds.reading import KindReader
-from shared.workkinds.wrapped import check_wrapped, wrapped, wrapped_templates
+from shared.workkinds.wrapped import check_wrapped, wrapped_templates
 
 # Its operator would delete the object after its end, or what it made: the hub tells the agent to.
 _TTLS: Final = (
@@ -109,9 +109,6 @@ def _read(
     if definition.extended.plugin == WRAPPER:
         check_wrapped(reader.catalog, parsed.raw, problems, from_client=from_client)
     problems.raise_if_any()
-    if definition.extended.plugin == WRAPPER:
-        for each in wrapped(parsed.raw):
-            refuse_growth(each.api_version, each.kind, each.document)
     document = essentials(parsed.raw)
     read = reader.read(document)
     if read.outcome != "managed":

@@ -108,6 +108,11 @@ def _spark() -> list[Row]:
             a_sparkapplication(), ["spec", "mainApplicationFile"], "--conf",
             "spec.mainApplicationFile", "ForbiddenField",
         ),
+        (a_sparkapplication(), ["spec", "mode"], "client", "spec.mode", "InvalidValue"),
+        (
+            a_sparkapplication(), ["spec", "mode"], "in-cluster-client", "spec.mode",
+            "InvalidValue",
+        ),
     ]  # fmt: skip
 
 
