@@ -104,16 +104,18 @@ def _check_tolerations(spec: Json, fields: frozenset[str], field: str, found: Fo
 
 
 def _check_priority(spec: Json, rules: Rules, field: str, found: Found) -> None:
-    name = spec.get("priorityClassName")
-    if name and not _may_be(name, rules.priority_classes):
-        text = f"{shown(name)} is not among the priority classes allowed"
-        found.append(
-            FieldError(f"{field}.priorityClassName", RejectCode.PRIORITY_NOT_ALLOWED, text)
-        )
+    check_class(spec.get("priorityClassName"), rules, f"{field}.priorityClassName", found)
     priority = spec.get("priority")
     if isinstance(priority, int | float) and priority > _HIGHEST_PRIORITY:
         text = f"must not be above {_HIGHEST_PRIORITY}"
         found.append(FieldError(f"{field}.priority", RejectCode.PRIORITY_NOT_ALLOWED, text))
+
+
+def check_class(name: Any, rules: Rules, field: str, found: Found) -> None:
+    """Add a PriorityClass that pods, or a group of them, may not have."""
+    if name and not _may_be(name, rules.priority_classes):
+        text = f"{shown(name)} is not among the priority classes allowed"
+        found.append(FieldError(field, RejectCode.PRIORITY_NOT_ALLOWED, text))
 
 
 def _may_be(name: Any, patterns: str) -> bool:

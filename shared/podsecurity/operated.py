@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from shared.errors import FieldError
-from shared.podsecurity import appwrapper, removal, spark
+from shared.podsecurity import appwrapper, asked, removal, spark
 from shared.podsecurity.pods import VIOLATION, Found, Json, mapping
 from shared.podsecurity.rules import Rules
 from shared.podsecurity.templates import mappings_of
@@ -17,6 +17,7 @@ from shared.quantity import shown
 from shared.reject_codes import RejectCode
 
 _RAY: Final = "ray.io"
+_OF_GROUP: Final = "schedulingPolicy"  # of Kubeflow: its operator makes a PodGroup of it
 _ENVELOPES: Final = ("ClusterResourceEnvelope", "ResourceEnvelope")
 _WITHIN: Final = (None, "", "ClusterIP")
 _REMEDY: Final = "a Service of an operator stands before its pods, within the cluster"
@@ -51,6 +52,8 @@ def check(
     for name, path, value in mappings_of({"spec": manifest.get("spec")}):
         if path.rpartition(".")[0] not in judged:
             removal.check_map(name, value, path, found)
+        if name == _OF_GROUP:
+            asked.check_class(value.get("priorityClass"), rules, f"{path}.priorityClass", found)
         if isinstance(value.get("kind"), str):  # an object within the object
             _check_spark(value, f"{path}.spec", namespace, rules, found)
             if _group(value) == _RAY:

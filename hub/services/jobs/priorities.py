@@ -109,6 +109,7 @@ class Priorities:
 def class_fault(given: Draft, before: Json | None) -> FieldError | None:
     """The fault of a class that the sender's role bindings do not list for the queue that the draft names.
 
+    Classes are named by the label, by fields of the kind, and by pod templates.
     A class that was there before stays in its queue: role bindings of another queue may not list it. So does
     the PriorityClass of a pod template: in the member its value decides which pods are preempted.
     """
@@ -120,6 +121,10 @@ def class_fault(given: Draft, before: Json | None) -> FieldError | None:
     stays = before is not None and queue == given.queue
     if named and named not in allowed and not (stays and named == held):
         return FieldError(field, _CODE, not_bound(named, allowed))
+    own = {} if given.form is None or stays else given.form.classes
+    for at, name in own.items():
+        if name not in allowed:
+            return FieldError(at, _CODE, not_bound(name, allowed))
     stored = _stored_pods(given, before) if stays else {}
     for field, pod in _given_pods(given):
         of_pod = pod.get("priorityClassName")

@@ -22,6 +22,7 @@ from shared.pointers import value_at
 from shared.reject_codes import RejectCode
 from shared.resources import PodSet
 from shared.workkinds.catalog import builtin_catalog
+from shared.workkinds.components import ObjectView
 from shared.workkinds.definition import Definition
 from shared.workkinds.essentials import essentials
 from shared.workkinds.growing_kinds import refuse_growth
@@ -31,8 +32,8 @@ from shared.workkinds.jq_syntax import JqSyntax
 from shared.workkinds.language import Language, StoppedEvaluation, Syntax
 from shared.workkinds.object_rules import check_object
 from shared.workkinds.objects import kind_name
-from shared.workkinds.reading import KindReader
-from shared.workkinds.wrapped import check_wrapped, wrapped_templates
+from shared.workkinds.reading import KindReader, named_classes
+from shared.workkinds.wrapped import check_wrapped, wrapped, wrapped_templates
 
 # Its operator would delete the object after its end, or what it made: the hub tells the agent to.
 _TTLS: Final = (
@@ -127,11 +128,30 @@ def _read(
     if definition.extended.plugin == WRAPPER:
         templates = wrapped_templates(reader, document, parsed.raw)
     form = _held(definition, document, language, reader.syntax, templates)
+    classes = _own_classes(definition, document, reader, language)
     # Counts are the object's own: nothing writes a smaller one into it.
     pod_sets = tuple(
         replace(each, min_count=None, count=counts[each.name]) for each in read.pod_sets
     )
-    return ReadWork(pod_sets, _work_form(named, parsed.raw, form, pod_sets))
+    return ReadWork(
+        pod_sets, replace(_work_form(named, parsed.raw, form, pod_sets), classes=classes)
+    )
+
+
+def _own_classes(
+    definition: Definition, document: Json, reader: KindReader, language: Language
+) -> dict[str, str]:
+    """The priority classes that fields of the kind name, and of what is wrapped, by their fields."""
+    try:
+        found = dict(named_classes(definition, ObjectView(document, language, reader.syntax)))
+        for each in wrapped(document) if definition.extended.plugin == WRAPPER else ():
+            inner = reader.catalog.find(kind_name(each.document))
+            view = ObjectView(each.document, language, reader.syntax)
+            for at, name in named_classes(inner, view) if inner is not None else ():
+                found[f"{each.at}.{at}"] = name
+    except StoppedEvaluation as why:
+        raise Rejected(RejectCode.INVALID_VALUE, f"set aside: {why}", "spec") from None
+    return found
 
 
 def _held(
