@@ -45,15 +45,14 @@ _MERGED: Final = (
 
 
 def check(manifest: Json, at: str, namespace: str, found: Found) -> None:
-    """Add what an AppWrapper at path `at` ("" is the whole manifest) must not wrap or say to `found`."""
-    prefix = f"{at}." if at else ""
+    """Add what an AppWrapper must not wrap or say to `found`. `at`: before its fields, "" or with a dot."""
     if manifest.get("apiVersion") != _VERSION:
         text = f"an AppWrapper is taken as {_VERSION} alone: of others nobody knows what they wrap"
-        found.append(FieldError(f"{prefix}apiVersion", RejectCode.UNSUPPORTED_KIND, text))
+        found.append(FieldError(f"{at}apiVersion", RejectCode.UNSUPPORTED_KIND, text))
         return
     spec = mapping(manifest.get("spec"))
-    _forbid_others(spec, _FIELDS, f"{prefix}spec", found)
-    for where, component in entries(spec.get("components"), f"{prefix}spec.components"):
+    _forbid_others(spec, _FIELDS, f"{at}spec", found)
+    for where, component in entries(spec.get("components"), f"{at}spec.components"):
         _forbid_others(component, _COMPONENT_FIELDS, where, found)
         _check_wrapped(mapping(component.get("template")), f"{where}.template", namespace, found)
 

@@ -43,29 +43,42 @@ def check(
     """
     if manifest.get("kind") in _ENVELOPES:
         _check_contents(manifest, namespace, rules, judged, found)
-    _check_spark(manifest, "spec", namespace, rules, found)
-    ray = [""] if _group(manifest) == _RAY else []
-    wraps = []
-    if _is_wrapper(manifest):
-        appwrapper.check(manifest, "", namespace, found)
-        wraps.append("")
+    ray: list[str] = []
+    wraps: list[str] = []
+    _check_object(manifest, "", namespace, rules, ray, wraps, found)
     for name, path, value in mappings_of({"spec": manifest.get("spec")}):
         if path.rpartition(".")[0] not in judged:
             removal.check_map(name, value, path, found)
         if name == _OF_GROUP:
             asked.check_class(value.get("priorityClass"), rules, f"{path}.priorityClass", found)
-        if isinstance(value.get("kind"), str):  # an object within the object
-            _check_spark(value, f"{path}.spec", namespace, rules, found)
-            if _group(value) == _RAY:
-                ray.append(f"{path}.")
-            if _is_wrapper(value):
-                appwrapper.check(value, path, namespace, found)
-                wraps.append(f"{path}.")
-            is_service = (value.get("apiVersion"), value["kind"]) == appwrapper.SERVICE
-            if is_service and any(path.startswith(each) for each in wraps):
-                _check_service(value, path, found)
+        if isinstance(value.get("kind"), str):
+            _check_object(value, f"{path}.", namespace, rules, ray, wraps, found)
         if any(path.startswith(each) for each in ray):
             _check_ray(value, path, found)
+
+
+def _check_object(
+    value: Json,
+    at: str,
+    namespace: str,
+    rules: Rules,
+    ray: list[str],
+    wraps: list[str],
+    found: Found,
+) -> None:
+    """The object itself, or one within it, at path `at`.
+
+    `ray`, `wraps`: places of objects of KubeRay and of AppWrappers so far, to which it is added.
+    """
+    _check_spark(value, f"{at}spec", namespace, rules, found)
+    if _group(value) == _RAY:
+        ray.append(at)
+    is_service = (value.get("apiVersion"), value.get("kind")) == appwrapper.SERVICE
+    if is_service and any(at.startswith(each) for each in wraps):
+        _check_service(value, at.removesuffix("."), found)
+    if value.get("kind") == appwrapper.KIND and _group(value) == appwrapper.GROUP:
+        appwrapper.check(value, at, namespace, found)
+        wraps.append(at)
 
 
 def _group(manifest: Json) -> str:
@@ -81,10 +94,6 @@ def _check_contents(
         within = {each.removeprefix(f"{at}.") for each in judged}
         check(mapping(inner), namespace, rules, within, own)
         found += [replace(each, field=f"{at}.{each.field}") for each in own]
-
-
-def _is_wrapper(manifest: Json) -> bool:
-    return manifest.get("kind") == appwrapper.KIND and _group(manifest) == appwrapper.GROUP
 
 
 def _check_spark(manifest: Json, at: str, namespace: str, rules: Rules, found: Found) -> None:
