@@ -70,7 +70,7 @@ class MemberPolicy:
     )
 
     def refuse(self, work: Work, step: Do) -> Trouble | None:
-        """Why a step is not taken, naming the field and the rule; None: it may be.
+        """Refuse a step, naming the field and the rule; None: it may be taken.
 
         Judged is the object as the hub sends it, as it is held, and as it runs.
         """

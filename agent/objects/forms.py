@@ -28,12 +28,12 @@ def forms_of(work: Work) -> list[Object]:
 
 
 def rule_of(work: Work) -> KindRule | None:
-    """The rule by which the agent writes fields of the work's object; None: of a Job, which has none."""
+    """The rule by which the agent writes fields of the work's object; None: of a Job."""
     return None if (work.api_version, work.kind) == JOB else work.kind_rule
 
 
 def rule_faults(work: Work) -> list[FieldError]:
-    """What the rule of a work may not write."""
+    """List the fields that the rule of a work writes and may not write."""
     rule = rule_of(work)
     if rule is None or work.manifest is None:
         return []

@@ -47,7 +47,7 @@ _MERGED: Final = (
 def check(manifest: Json, at: str, namespace: str, found: Found) -> None:
     """Add what an AppWrapper must not wrap or say to `found`. `at`: before its fields, "" or with a dot."""
     if manifest.get("apiVersion") != _VERSION:
-        text = f"an AppWrapper is taken as {_VERSION} alone: of others nobody knows what they wrap"
+        text = f"an AppWrapper is taken as {_VERSION} alone: other versions wrap objects elsewhere"
         found.append(FieldError(f"{at}apiVersion", RejectCode.UNSUPPORTED_KIND, text))
         return
     spec = mapping(manifest.get("spec"))
@@ -69,7 +69,7 @@ def _check_wrapped(template: Json, at: str, namespace: str, found: Found) -> Non
     if key != SERVICE and key not in WITH_PODS:
         text = (
             f"an AppWrapper wraps {NAMED} and Services: its operator would make another kind past every "
-            "rule for it, and nobody could tell whose its pods are"
+            "rule for it, and its pods could not be told from those of others"
         )
         found.append(FieldError(f"{at}.kind", RejectCode.UNSUPPORTED_KIND, text))
         return

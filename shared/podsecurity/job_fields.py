@@ -13,7 +13,7 @@ _MANAGERS: Final = (labels.JOB_CONTROLLER, labels.MULTIKUEUE_CONTROLLER)
 def check_job_fields(spec: Json, *, from_client: bool) -> Found:
     """Fields of a Job by which another controller would run it, or count foreign pods.
 
-    An API server generates a selector, and says so by leaving manualSelector out.
+    An API server generates a selector, and leaves manualSelector out then.
     """
     found: Found = []
     if spec.get("managedBy") not in (None, *_MANAGERS):

@@ -1,7 +1,7 @@
 """Judges the fields that the rule of a kind writes to hold an object and to run it. Pure.
 
 A rule writes beside what was judged as a manifest, and past every gate that sees creations alone: so it
-writes the spec only, and nothing of pods. The object as it is held, and as it runs, is judged besides.
+writes the spec only, and nothing of pods. The object as it is held, and as it runs, is judged too.
 """
 
 from collections.abc import Collection, Iterable
@@ -19,7 +19,7 @@ _SPEC: Final = "spec"
 def check_writes(
     manifest: Json, templates: Iterable[str], writes: Iterable[tuple[str, Any]]
 ) -> Found:
-    """What a rule must not write: beyond the spec, into a pod template or around one, containers.
+    """List the faults of what a rule writes: beyond the spec, into a pod template or around one, containers.
 
     `templates`: JSON pointers of those that the rule names. `writes`: JSON pointers with their values.
     """

@@ -1,4 +1,4 @@
-"""What a hub writes beside the manifest, by the rule of a kind: the member's policy judges it alike."""
+"""The member's policy judges the fields that a hub writes beside the manifest, by the rule of a kind."""
 
 import pytest
 
@@ -77,7 +77,7 @@ def test_a_rule_writes_no_field_of_a_pod(kind, field, part):
 )
 @pytest.mark.parametrize("step", ["Create", "Start", "PatchJob"])
 def test_a_rule_writes_no_containers_no_template_and_nothing_but_the_spec(path, value, step):
-    """Whatever its value: a whole template, what is around one, or an object that brings another."""
+    """With any value: a whole template, what is around one, or an object that brings another."""
     assert refusal(ruled(a_parent(), path=path, value=value), step).startswith("PolicyViolation: ")
 
 

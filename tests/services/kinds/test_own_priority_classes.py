@@ -1,4 +1,4 @@
-"""The priority class that a field of the kind names: judged as the label is, and used where there is none."""
+"""The priority class that a field of the kind names: judged as the label is, and used without one."""
 
 import pytest
 
@@ -53,7 +53,7 @@ ROWS = [
 
 
 async def test_a_class_that_no_binding_lists_is_refused_with_its_field(tmp_path):
-    """By whoever is bound to other classes, at each door; who is bound to it submits."""
+    """From a person who is bound to other classes, at each door; one who is bound to it submits."""
     async with served(tmp_path) as hub:
         for each in (*a_queue("q", quota={"cpu": "99", "memory": "999Gi"}), a_class("high", 9)):
             assert (await hub.admin.post("/v1/apply", json=each)).status_code == 200
@@ -111,7 +111,7 @@ async def test_priority_paths_of_a_declared_kind_count_alike(tmp_path):
 
 
 def test_a_class_of_the_system_is_refused_at_every_gate():
-    """As in a pod template: nobody's PodGroup is more urgent than the cluster's own pods."""
+    """As in a pod template: no PodGroup is more urgent than the cluster's own pods."""
     made = a_training("PyTorchJob", "system-node-critical")
     found = podsecurity.check_pods(made, "team-a", "privileged", Rules())
     assert [(each.field, each.code) for each in found] == [(FIELD, "PriorityNotAllowed")]

@@ -70,7 +70,7 @@ EACH = pytest.mark.parametrize(("manifest", "field"), ROWS, ids=[field for _, fi
 @EACH
 @pytest.mark.parametrize("profile", ["jobs", "objects"])
 def test_the_agent_refuses_each_as_an_object_and_as_a_job(manifest, field, profile):
-    """Whatever the hub sends: its operator would make what is wrapped with its own rights."""
+    """Its operator would make what is wrapped with its own rights."""
     for epoch in (0, 1):
         work = an_object(manifest, "o").model_copy(update={"epoch": epoch})
         trouble = MemberPolicy(profile=profile).refuse(work, "Create" if epoch else "Apply")
@@ -106,7 +106,7 @@ def test_an_envelope_hides_no_wrapper(manifest, field):
 
 
 def test_an_earlier_version_is_not_taken():
-    """What it wraps stands elsewhere in it."""
+    """Its objects stand elsewhere in it."""
     made = an_appwrapper(queue="") | {"apiVersion": "workload.codeflare.dev/v1beta1"}
     found = podsecurity.check_pods(made, "team-a", "privileged", Rules())
     assert [each.field for each in found] == ["apiVersion"]

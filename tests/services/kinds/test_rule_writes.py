@@ -1,4 +1,4 @@
-"""What the definition of a kind writes to hold and to run an object: the spec alone, and no pod."""
+"""A definition of a kind writes the spec alone, and no pod, to hold and to run an object."""
 
 import pytest
 
