@@ -32,8 +32,8 @@ def test_a_job_that_outgrows_its_charge_is_refused(kind, at, fields, told):
     work = a_parent(kind)
     assert MemberPolicy().refuse(work, "Create") is None
     inner = work.manifest["spec"]
-    for step in at:
-        inner = inner[step]
+    for name in at:
+        inner = inner[name]
     inner |= fields
     for step in ("Create", "Start"):
         assert f"InvalidValue: {told}: " in MemberPolicy().refuse(work, step).message
