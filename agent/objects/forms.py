@@ -23,8 +23,12 @@ def forms_of(work: Work) -> list[Object]:
         return []
     if rule is None:
         return [manifest]
+    made = [manifest]
     held = written(manifest, rule.held)
-    return [manifest, held, written(held, rule.run)]
+    for form in (held, written(held, rule.run)):
+        if form not in made:  # most run as their manifest says
+            made.append(form)
+    return made
 
 
 def rule_of(work: Work) -> KindRule | None:

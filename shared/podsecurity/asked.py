@@ -34,10 +34,7 @@ def check(spec: Json, namespace: str, rules: Rules, field: str, found: Found) ->
         found.append(FieldError(f"{field}.nodeName", _PLACEMENT, text))
     if "nodeName" not in fields:
         _check_node_fields(spec, field, found)
-    scheduler = spec.get("schedulerName")
-    if scheduler and not _named(scheduler, rules.schedulers):
-        text = f"{shown(scheduler)} is not among the schedulers allowed: {rules.schedulers}"
-        found.append(FieldError(f"{field}.schedulerName", _PLACEMENT, text))
+    check_scheduler(spec.get("schedulerName"), rules, f"{field}.schedulerName", found)
     _check_tolerations(spec, fields, field, found)
     _check_priority(spec, rules, field, found)
     if spec.get("hostUsers") not in (None, False) and "hostUsers" not in fields:
@@ -109,6 +106,13 @@ def _check_priority(spec: Json, rules: Rules, field: str, found: Found) -> None:
     if isinstance(priority, int | float) and priority > _HIGHEST_PRIORITY:
         text = f"must not be above {_HIGHEST_PRIORITY}"
         found.append(FieldError(f"{field}.priority", RejectCode.PRIORITY_NOT_ALLOWED, text))
+
+
+def check_scheduler(name: Any, rules: Rules, field: str, found: Found) -> None:
+    """Add a scheduler that pods may not name."""
+    if name and not _named(name, rules.schedulers):
+        text = f"{shown(name)} is not among the schedulers allowed: {rules.schedulers}"
+        found.append(FieldError(field, _PLACEMENT, text))
 
 
 def check_class(name: Any, rules: Rules, field: str, found: Found) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
+from shared import labels
 from shared.errors import FieldError
 from shared.podsecurity import appwrapper, asked, removal, spark
 from shared.podsecurity.pods import VIOLATION, Found, Json, mapping
@@ -19,6 +20,10 @@ from shared.reject_codes import RejectCode
 _RAY: Final = "ray.io"
 _OF_GROUP: Final = "schedulingPolicy"  # of Kubeflow: its operator makes a PodGroup of it
 _ENVELOPES: Final = ("ClusterResourceEnvelope", "ResourceEnvelope")
+_OF_RAY: Final = {
+    labels.RAY_PRIORITY_CLASS: asked.check_class,
+    labels.RAY_SCHEDULER: asked.check_scheduler,
+}
 _WITHIN: Final = (None, "", "ClusterIP")
 _REMEDY: Final = "a Service of an operator stands before its pods, within the cluster"
 _SERVICE_FIELDS: Final = frozenset(
@@ -73,6 +78,12 @@ def _check_object(
     _check_spark(value, f"{at}spec", namespace, rules, found)
     if _group(value) == _RAY:
         ray.append(at)
+        marks, where = (
+            mapping(mapping(value.get("metadata")).get("labels")),
+            f"{at}metadata.labels",
+        )
+        for key, judge in _OF_RAY.items():
+            judge(marks.get(key), rules, f"{where}[{key}]", found)
     is_service = (value.get("apiVersion"), value.get("kind")) == appwrapper.SERVICE
     if is_service and any(at.startswith(each) for each in wraps):
         _check_service(value, at.removesuffix("."), found)

@@ -16,7 +16,7 @@ from shared.errors import Rejected
 from shared.kinds.dispatched import DISPATCHED, is_dispatched, names_queue
 from shared.kinds.parsed import Parsed
 from shared.kinds.problems import Problems
-from shared.labels import QUEUE_NAME
+from shared.labels import QUEUE_NAME, RAY_PRIORITY_CLASS
 from shared.podsecurity import check_writes
 from shared.pointers import value_at
 from shared.reject_codes import RejectCode
@@ -41,6 +41,7 @@ _TTLS: Final = (
     "/spec/runPolicy/ttlSecondsAfterFinished",
     "/spec/timeToLiveSeconds",
 )
+_RAY_CLASS: Final = f"/metadata/labels/{RAY_PRIORITY_CLASS.replace('/', '~1')}"
 _APP_WRAPPER: Final = ("workload.codeflare.dev/v1beta2", "AppWrapper")
 _MOST_SECONDS: Final = 2**31 - 1
 
@@ -149,6 +150,8 @@ def _own_classes(
             view = ObjectView(each.document, language, reader.syntax)
             for at, name in named_classes(inner, view) if inner is not None else ():
                 found[f"{each.at}.{at}"] = name
+            if own := value_at(each.document, _RAY_CLASS):
+                found[f"{each.at}.metadata.labels[{RAY_PRIORITY_CLASS}]"] = str(own)
     except StoppedEvaluation as why:
         raise Rejected(RejectCode.INVALID_VALUE, f"set aside: {why}", "spec") from None
     return found

@@ -6,11 +6,19 @@ from agent.decide.member_policy import MemberPolicy
 from shared import podsecurity
 from shared.podsecurity import Rules
 from tests.agent.parents import a_parent
+from tests.agent.scripted_hub import an_object
 from tests.api.people import a_user, bound
 from tests.api.serving import served
 from tests.services.build import a_class
 from tests.services.hubs import a_queue
-from tests.services.kinds.fleet import a_fleet, a_pytorchjob, an_appwrapper
+from tests.services.kinds.fleet import (
+    a_fleet,
+    a_pytorchjob,
+    a_raycluster,
+    a_rayjob,
+    a_rayservice,
+    an_appwrapper,
+)
 from tests.services.kinds.swarms import SERVED_WITH_SWARMS, a_definition, a_swarm, an_extension
 
 pytestmark = pytest.mark.anyio
@@ -23,6 +31,8 @@ ROLES = {
     "TFJob": ("v1", "tfReplicaSpecs", "Worker"),
     "XGBoostJob": ("v1", "xgbReplicaSpecs", "Master"),
 }
+RAY_CLASS = "ray.io/priority-class-name"
+LABEL = f"metadata.labels[{RAY_CLASS}]"
 FIELD = "spec.runPolicy.schedulingPolicy.priorityClass"
 
 
@@ -43,12 +53,20 @@ def wrapping(inner):
     return made
 
 
+def labelled(made, named="high"):
+    """KubeRay writes the class of this label into its pods."""
+    made["metadata"].setdefault("labels", {})[RAY_CLASS] = named
+    return made
+
+
 ROWS = [
     *((a_training(kind, "high"), FIELD) for kind in ROLES),
     (
         wrapping(a_training("PyTorchJob", "high", "")),
         f"spec.components[1].template.{FIELD}",
     ),
+    *((labelled(made), LABEL) for made in (a_raycluster(), a_rayjob(), a_rayservice())),
+    (wrapping(labelled(a_rayjob(queue=""))), f"spec.components[1].template.{LABEL}"),
 ]
 
 
@@ -78,7 +96,7 @@ async def test_a_class_that_no_binding_lists_is_refused_with_its_field(tmp_path)
         (a_training("PyTorchJob", "high"), "", 9),
         (a_training("PyTorchJob", "high"), "low", 5),
         (a_training("PyTorchJob", "podhigh"), "", 0),
-        (ROWS[-1][0], "", 9),
+        (ROWS[len(ROLES)][0], "", 9),
     ],
     ids=["field", "label first", "no such class", "wrapped"],
 )
@@ -118,3 +136,34 @@ def test_a_class_of_the_system_is_refused_at_every_gate():
     work = a_parent("PyTorchJob")
     work.manifest["spec"]["runPolicy"] |= made["spec"]["runPolicy"]
     assert FIELD in MemberPolicy().refuse(work, "Create").message
+
+
+async def test_a_label_of_ray_may_not_change_to_such_a_class(tmp_path):
+    """Labels of a job may change; one that is there stays."""
+    async with served(tmp_path) as hub:
+        for each in a_queue("q", quota={"cpu": "99", "memory": "999Gi"}):
+            assert (await hub.admin.post("/v1/apply", json=each)).status_code == 200
+        where = {"namespaces": ["team-a"], "priorityClasses": ["low"]}
+        await bound(hub, "low", "submitter", users=["p"], **where)
+        person = await a_user(hub, "p")
+        made = labelled(a_raycluster(), "low")
+        assert (await person.post("/v1/jobs", json=made)).status_code == 201
+        (item,) = (await person.post("/v1/apply", json=labelled(made))).json()["items"]
+        assert item["result"] == "rejected", item
+        assert LABEL in str(item)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "code"),
+    [
+        (RAY_CLASS, "system-node-critical", "PriorityNotAllowed"),
+        ("ray.io/scheduler-name", "mine", "PlacementFieldForbidden"),
+    ],
+)
+def test_labels_of_ray_are_judged_as_the_fields_of_pods_that_they_become(key, value, code):
+    """By hub and agent, also in an object without a queue."""
+    made = a_raycluster(queue="")
+    made["metadata"]["labels"] = {key: value}
+    found = podsecurity.check_pods(made, "team-a", "privileged", Rules())
+    assert [(each.field, each.code) for each in found] == [(f"metadata.labels[{key}]", code)]
+    assert key in MemberPolicy().refuse(an_object(made, "o"), "Apply").message
