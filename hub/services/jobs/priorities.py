@@ -111,7 +111,8 @@ def class_fault(given: Draft, before: Json | None) -> FieldError | None:
     """The fault of a class that the sender's role bindings do not list for the queue that the draft names.
 
     Classes are named by the label, by fields of the kind, and by pod templates. A class that was there before
-    stays in its queue: role bindings of another queue may not list it. So does the PriorityClass of a pod template: in the member its value decides which pods are preempted.
+    stays in its queue: role bindings of another queue may not list it. So does the PriorityClass of a pod
+    template: in the member its value decides which pods are preempted.
     """
     allowed = given.priority_classes
     if allowed is None:
