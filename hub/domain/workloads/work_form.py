@@ -58,6 +58,8 @@ class WorkForm:
     def as_written(self, manifest: JsonView) -> Iterator[JsonView]:
         """The object as it is created in a member, and as it runs there."""
         made: JsonView = manifest
+        for each in self.filled:
+            made = with_value(made, each["path"], each["value"])
         for part in ("held", "run"):
             for each in self.rule[part]:
                 made = with_value(made, each["path"], each.get("value"))

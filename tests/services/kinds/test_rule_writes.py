@@ -68,6 +68,18 @@ async def test_the_hub_judges_the_object_as_it_runs(tmp_path, path, run):
         assert path.removeprefix(".") in refused.error.detail
 
 
+async def test_the_hub_judges_what_an_extension_fills_in(tmp_path):
+    """Its defaults are written into the object of a member."""
+    default = {"path": ".spec.agents.template.spec.hostNetwork", "value": "true"}
+    async with a_fleet(tmp_path) as fleet:
+        await fleet.member("m1", kinds=SERVED_WITH_SWARMS)
+        await fleet.apply(*a_queue("q", quota={"cpu": "100", "memory": "100Gi"}))
+        await fleet.try_all(a_definition(), an_extension(defaults=[default]))
+        refused = await fleet.try_apply(a_swarm())
+        assert refused.error is not None, refused.result
+        assert "spec.agents.template.spec.hostNetwork" in refused.error.detail
+
+
 async def test_a_definition_that_brings_containers_dispatches_nothing(tmp_path):
     """Their pods would carry no mark."""
     pods = '{"template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}'
