@@ -97,6 +97,9 @@ QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 MANAGED_NAMESPACE = "kueue.x-k8s.io/managed-namespace"  # "true" of a Namespace: all its Jobs
 MAX_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
+# KubeRay writes them into its pods, as priorityClassName and schedulerName.
+RAY_PRIORITY_CLASS = "ray.io/priority-class-name"
+RAY_SCHEDULER = "ray.io/scheduler-name"
 
 FIELD_MANAGER = "roadstead"
 BRIDGE_FIELD_MANAGER = "roadstead-bridge"

@@ -9,6 +9,12 @@ def steps(pointer: str) -> list[str]:
     return [each.replace("~1", "/").replace("~0", "~") for each in pointer.split("/")[1:]]
 
 
+def path_of(pointer: str) -> str:
+    """A pointer as the path of a field, `spec.parts[0].template`; of a step at most 80 characters."""
+    told = (f"[{step}]" if step.isdecimal() else f".{step[:80]}" for step in steps(pointer))
+    return "".join(told).removeprefix(".")
+
+
 def value_at(value: Any, pointer: str) -> Any:
     """The value at a pointer; None where there is none."""
     for step in steps(pointer):

@@ -13,12 +13,16 @@ HIDDEN: Final = "[hidden]"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _CONTENTS: Final = ("data", "stringData")
 _PLAIN: Final = frozenset({"apiVersion", "kind", "metadata", "type", "status", "origin"})
-# Fields of operators: SparkApplication's envVars, sparkConf and hadoopConf; Ray's others.
-_VARIABLES: Final = frozenset({"envVars"})
-_SETTINGS: Final = frozenset({"sparkConf", "hadoopConf", "rayStartParams"})
-_SECRET_SETTING: Final = re.compile(
-    r"driverEnv\.|executorEnv\.|secret|passw|token|credential|key", re.IGNORECASE
+# Variables, by the name of their field in lower case without `_`: a list or a map of them.
+_VARIABLES: Final = frozenset(
+    {"env", "envs", "envvars", "extraenv", "extraenvvars", "environment", "environmentvariables"}
 )
+_SOURCES: Final = frozenset({"name", "key", "valueFrom"})  # where a value is taken from
+# Its maps are schemas.
+_DEFINITION: Final = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+# Fields of operators: SparkApplication's sparkConf and hadoopConf; Ray's others.
+_SETTINGS: Final = frozenset({"sparkConf", "hadoopConf", "rayStartParams"})
+_SECRET_SETTING: Final = re.compile(r"env\.|secret|passw|pwd|token|credential|key", re.IGNORECASE)
 _DOCUMENTS: Final = frozenset({"serveConfigV2", "runtimeEnvYAML"})  # YAML with env_vars
 _PASSWORDS: Final = frozenset({"redisPassword", "redisUsername"})
 Digest = Callable[[bytes], str]
@@ -39,22 +43,22 @@ def without_secrets(value: Any, digest: Digest) -> Any:
 
 
 def without_env(value: Any) -> Any:
-    """`value` with the values of all environment variables hidden: those given as text, in any `env` list.
+    """`value` with the values of all environment variables hidden: those given as text, in any `env`.
 
-    Also where operators have them: maps of variables, settings by name, and documents in a string.
+    Also where operators have them: lists and maps of variables, settings by name, documents in a string.
     """
     if isinstance(value, dict):
+        if (value.get("apiVersion"), value.get("kind")) == _DEFINITION:
+            return value
         return {name: _without_env(name, each) for name, each in value.items()}
     return [without_env(each) for each in value] if isinstance(value, list) else value
 
 
 def _without_env(name: str, value: Any) -> Any:
-    if name == "env":
+    if name.replace("_", "").lower() in _VARIABLES:
         return _hidden_env(value)
     if name in _DOCUMENTS and isinstance(value, str):
         return HIDDEN
-    if name in _VARIABLES and isinstance(value, dict):
-        return dict.fromkeys(value, HIDDEN)
     if name in _SETTINGS and isinstance(value, dict):
         return {
             key: HIDDEN if _SECRET_SETTING.search(key) else each for key, each in value.items()
@@ -100,9 +104,25 @@ def _bytes(text: Any, *, encoded: bool) -> bytes:
 
 
 def _hidden_env(value: Any) -> Any:
-    if not isinstance(value, list):
-        return without_env(value)
-    return [
-        {**each, "value": HIDDEN} if isinstance(each, dict) and "value" in each else each
-        for each in value
-    ]
+    """A list of variables with name and value, or a map of them; anything else as it is."""
+    if isinstance(value, list):
+        return [_hidden_variable(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _hidden_value(each) for name, each in value.items()}
+    return value
+
+
+def _hidden_variable(variable: Any) -> Any:
+    """One of a list: an object with name and value, else NAME=VALUE, or an object of them."""
+    if not isinstance(variable, dict):
+        return HIDDEN
+    return {
+        name: each if name in _SOURCES else _hidden_value(each) for name, each in variable.items()
+    }
+
+
+def _hidden_value(value: Any) -> Any:
+    """A value, or an object that has one or says where it is taken from."""
+    if isinstance(value, dict):
+        return {name: each if name in _SOURCES else HIDDEN for name, each in value.items()}
+    return HIDDEN

@@ -132,6 +132,10 @@ def _unknown_kind(work: Work, seen: Seen, moment: Moment) -> Decision | None:
     """Why nothing of this kind is created here; None: it may be."""
     if not moment.served:
         return unserved(work)
+    return _unheld(work, seen)
+
+
+def _unheld(work: Work, seen: Seen) -> Decision | None:
     if seen.hold is None:
         text = f"the hub has not told how {work.kind} is held: nothing is created that would run at once"
         return Decision("Failed", reason="KindNotHeld", message=text)
@@ -161,7 +165,7 @@ def _hold(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
 
 
 def _start(work: Work, live: Object, seen: Seen, moment: Moment) -> Decision:
-    held = troubled(seen, moment)
+    held = troubled(seen, moment) or _unheld(work, seen)
     if held is not None:
         return held
     if not moment.may_start:

@@ -13,22 +13,26 @@ from typing import Any, Final, Literal
 from agent.decide.decision import Do, Trouble
 from agent.objects import managed_fields
 from agent.objects.facts import Object, is_namespace
+from agent.objects.forms import forms_of, rule_faults, rule_of
 from agent.objects.holds import BUILT_IN, JOB, fenced_paths, is_job_work
 from agent.objects.manifests import PASSED_METADATA
 from shared import labels, podsecurity
-from shared.errors import FieldError
+from shared.errors import FieldError, Rejected
 from shared.podsecurity import LEVELS, Rules, level_named, listed
 from shared.podsecurity.rules import ENFORCE
 from shared.podsecurity.templates import templates_of
 from shared.reject_codes import RejectCode
 from shared.wire.agent_v1 import Work
+from shared.workkinds.growing_kinds import refuse_growth
 
 REFUSED: Final = "RefusedByMember"
 Profile = Literal["jobs", "objects"]
 PROFILES: Final[tuple[Profile, ...]] = ("jobs", "objects")
 ConsentMode = Literal["Enforce", "Report"]
 CONSENT_MODES: Final[tuple[ConsentMode, ...]] = ("Enforce", "Report")
-_WRITES: Final = frozenset({"Create", "Apply"})  # a patch of a Job changes no pod
+_WRITES: Final = frozenset({"Create", "Apply"})
+# Of a Job they change no pod. Of other kinds they write what the hub's rule says.
+_PATCHES: Final = frozenset({"Start", "PatchJob"})
 # Who may write these may do anything: they are taken where their group is named in full.
 POWERS: Final = frozenset(
     {
@@ -66,12 +70,19 @@ class MemberPolicy:
     )
 
     def refuse(self, work: Work, step: Do) -> Trouble | None:
-        """Why a step is not taken, naming the field and the rule; None: it may be."""
-        if step not in _WRITES or work.manifest is None:
+        """Refuse a step, naming the field and the rule; None: it may be taken.
+
+        Judged is the object as the hub sends it, as it is held, and as it runs.
+        """
+        patched = step in _PATCHES and rule_of(work) is not None
+        if work.manifest is None or not (step in _WRITES or patched):
             return None
         if (other := names_another(work)) is not None:
             return other
-        found = self._broken(work, work.manifest)
+        manifest, *written = forms_of(work)
+        found = self._broken(work, manifest) or rule_faults(work)
+        for form in written:
+            found = found or self._broken(work, form)
         if not found:
             return None
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -193,7 +204,17 @@ def _job_faults(work: Work, manifest: Object) -> list[FieldError]:
         return []
     if (work.api_version, work.kind) == JOB:
         return podsecurity.check_job_fields(manifest.get("spec") or {}, from_client=True)
-    return _unfenced(work, manifest)
+    return _growth(work, manifest) + _unfenced(work, manifest)
+
+
+def _growth(work: Work, manifest: Object) -> list[FieldError]:
+    """Pods beside those that the hub has charged, or after the end."""
+    try:
+        refuse_growth(work.api_version, work.kind, manifest)
+    except Rejected as refusal:
+        why = refusal.detail.removeprefix(f"{refusal.field}: ")
+        return [FieldError(refusal.field, refusal.code, why)]
+    return []
 
 
 def _unfenced(work: Work, manifest: Object) -> list[FieldError]:

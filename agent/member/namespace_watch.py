@@ -10,6 +10,7 @@ from typing import TypedDict
 from agent.decide.decision import Do, Trouble
 from agent.member.acceptance import Acceptance, Space
 from agent.objects.facts import Object
+from agent.objects.forms import forms_of, rule_of
 from agent.objects.tokens import asked_at, without_tokens
 from shared.clock import Clock
 from shared.consent import CLOSED, REPLACED
@@ -136,13 +137,11 @@ class NamespaceWatch:
         state = self._state(work.namespace, space, work.namespace_id)
         if state in CLOSED:
             return self._acceptance.refusal(work.namespace, state)
-        if (
-            self._gives_tokens(space, work.namespace_id)
-            or step == "Start"
-            or work.manifest is None
-        ):
+        if self._gives_tokens(space, work.namespace_id):
             return None
-        path = asked_at(work.manifest)
+        if step == "Start" and rule_of(work) is None:  # a Job: it was judged as it was created
+            return None
+        path = next(filter(None, map(asked_at, forms_of(work))), "")
         return self._acceptance.no_token(work.namespace, path) if path else None
 
     def closed(self, work: Work) -> Trouble | None:

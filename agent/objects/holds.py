@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from shared.kinds.dispatched import DISPATCHED
-from shared.pointers import steps as steps_of, value_at
+from shared.pointers import path_of, value_at
 from shared.wire.agent_v1 import Work
 from shared.wire.kind_rules import FieldValue
 
@@ -101,7 +101,9 @@ def hold_of(work: Work) -> Hold | None:
 def scale_of(work: Work) -> FieldValue | None:
     """The number that multiplies all pods of a work's object, as it runs; None where none may change."""
     rule = work.kind_rule
-    if rule is None or not rule.scale.startswith(_OF_SPEC):
+    if rule is None or (work.api_version, work.kind) == JOB:
+        return None
+    if not rule.scale.startswith(_OF_SPEC):
         return None
     return next((each for each in rule.run if each.path == rule.scale), None)
 
@@ -113,12 +115,7 @@ def fenced_paths(work: Work) -> dict[str, str]:
     """
     if work.kind_rule is None:
         return {}
-    return {_path(each): each for each in work.kind_rule.templates}
-
-
-def _path(pointer: str) -> str:
-    steps = (f"[{step}]" if step.isdecimal() else f".{step[:80]}" for step in steps_of(pointer))
-    return "".join(steps).removeprefix(".")
+    return {path_of(each): each for each in work.kind_rule.templates}
 
 
 def held_by_mark(obj: Object, mark: str) -> bool:

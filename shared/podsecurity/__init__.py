@@ -4,9 +4,11 @@ The hub asks at submission and the agent before it writes, each by its own `Rule
 field that breaks one, `refused` the refusal that says so.
 """
 
+from shared.podsecurity.job_fields import check_job_fields
 from shared.podsecurity.removal import check_metadata
+from shared.podsecurity.rule_writes import check_writes
 from shared.podsecurity.rules import LEVELS, Level, Rules, level_named, listed
-from shared.podsecurity.verdict import check_job_fields, check_pods, check_target, refused
+from shared.podsecurity.verdict import check_pods, check_target, refused
 
 __all__ = [
     "LEVELS",
@@ -16,6 +18,7 @@ __all__ = [
     "check_metadata",
     "check_pods",
     "check_target",
+    "check_writes",
     "level_named",
     "listed",
     "refused",

@@ -34,10 +34,7 @@ def check(spec: Json, namespace: str, rules: Rules, field: str, found: Found) ->
         found.append(FieldError(f"{field}.nodeName", _PLACEMENT, text))
     if "nodeName" not in fields:
         _check_node_fields(spec, field, found)
-    scheduler = spec.get("schedulerName")
-    if scheduler and not _named(scheduler, rules.schedulers):
-        text = f"{shown(scheduler)} is not among the schedulers allowed: {rules.schedulers}"
-        found.append(FieldError(f"{field}.schedulerName", _PLACEMENT, text))
+    check_scheduler(spec.get("schedulerName"), rules, f"{field}.schedulerName", found)
     _check_tolerations(spec, fields, field, found)
     _check_priority(spec, rules, field, found)
     if spec.get("hostUsers") not in (None, False) and "hostUsers" not in fields:
@@ -104,16 +101,25 @@ def _check_tolerations(spec: Json, fields: frozenset[str], field: str, found: Fo
 
 
 def _check_priority(spec: Json, rules: Rules, field: str, found: Found) -> None:
-    name = spec.get("priorityClassName")
-    if name and not _may_be(name, rules.priority_classes):
-        text = f"{shown(name)} is not among the priority classes allowed"
-        found.append(
-            FieldError(f"{field}.priorityClassName", RejectCode.PRIORITY_NOT_ALLOWED, text)
-        )
+    check_class(spec.get("priorityClassName"), rules, f"{field}.priorityClassName", found)
     priority = spec.get("priority")
     if isinstance(priority, int | float) and priority > _HIGHEST_PRIORITY:
         text = f"must not be above {_HIGHEST_PRIORITY}"
         found.append(FieldError(f"{field}.priority", RejectCode.PRIORITY_NOT_ALLOWED, text))
+
+
+def check_scheduler(name: Any, rules: Rules, field: str, found: Found) -> None:
+    """Add a scheduler that pods may not name."""
+    if name and not _named(name, rules.schedulers):
+        text = f"{shown(name)} is not among the schedulers allowed: {rules.schedulers}"
+        found.append(FieldError(field, _PLACEMENT, text))
+
+
+def check_class(name: Any, rules: Rules, field: str, found: Found) -> None:
+    """Add a PriorityClass that pods, or a group of them, may not have."""
+    if name and not _may_be(name, rules.priority_classes):
+        text = f"{shown(name)} is not among the priority classes allowed"
+        found.append(FieldError(field, RejectCode.PRIORITY_NOT_ALLOWED, text))
 
 
 def _may_be(name: Any, patterns: str) -> bool:

@@ -5,10 +5,12 @@ object itself and each object in its spec, such as those of an AppWrapper.
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Final
 
+from shared import labels
 from shared.errors import FieldError
-from shared.podsecurity import removal, spark
+from shared.podsecurity import appwrapper, asked, removal, spark
 from shared.podsecurity.pods import VIOLATION, Found, Json, mapping
 from shared.podsecurity.rules import Rules
 from shared.podsecurity.templates import mappings_of
@@ -16,7 +18,12 @@ from shared.quantity import shown
 from shared.reject_codes import RejectCode
 
 _RAY: Final = "ray.io"
-_WRAPPER: Final = "workload.codeflare.dev"
+_OF_GROUP: Final = "schedulingPolicy"  # of Kubeflow: its operator makes a PodGroup of it
+_ENVELOPES: Final = ("ClusterResourceEnvelope", "ResourceEnvelope")
+_OF_RAY: Final = {
+    labels.RAY_PRIORITY_CLASS: asked.check_class,
+    labels.RAY_SCHEDULER: asked.check_scheduler,
+}
 _WITHIN: Final = (None, "", "ClusterIP")
 _REMEDY: Final = "a Service of an operator stands before its pods, within the cluster"
 _SERVICE_FIELDS: Final = frozenset(
@@ -39,24 +46,65 @@ def check(
 
     `judged`: paths of the metadata of templates, which other rules judge.
     """
-    _check_spark(manifest, "spec", namespace, rules, found)
-    ray = [""] if _group(manifest) == _RAY else []
-    wraps = _group(manifest) == _WRAPPER
+    if manifest.get("kind") in _ENVELOPES:
+        _check_contents(manifest, namespace, rules, judged, found)
+    ray: list[str] = []
+    wraps: list[str] = []
+    _check_object(manifest, "", namespace, rules, ray, wraps, found)
     for name, path, value in mappings_of({"spec": manifest.get("spec")}):
         if path.rpartition(".")[0] not in judged:
             removal.check_map(name, value, path, found)
-        if isinstance(value.get("kind"), str):  # an object within the object
-            _check_spark(value, f"{path}.spec", namespace, rules, found)
-            if _group(value) == _RAY:
-                ray.append(f"{path}.")
-            if wraps and (value.get("apiVersion"), value["kind"]) == ("v1", "Service"):
-                _check_service(value, path, found)
+        if name == _OF_GROUP:
+            asked.check_class(value.get("priorityClass"), rules, f"{path}.priorityClass", found)
+        if isinstance(value.get("kind"), str):
+            _check_object(value, f"{path}.", namespace, rules, ray, wraps, found)
         if any(path.startswith(each) for each in ray):
             _check_ray(value, path, found)
 
 
+def _check_object(
+    value: Json,
+    at: str,
+    namespace: str,
+    rules: Rules,
+    ray: list[str],
+    wraps: list[str],
+    found: Found,
+) -> None:
+    """The object itself, or one within it, at path `at`.
+
+    `ray`, `wraps`: places of objects of KubeRay and of AppWrappers so far, to which it is added.
+    """
+    _check_spark(value, f"{at}spec", namespace, rules, found)
+    if _group(value) == _RAY:
+        ray.append(at)
+        marks, where = (
+            mapping(mapping(value.get("metadata")).get("labels")),
+            f"{at}metadata.labels",
+        )
+        for key, judge in _OF_RAY.items():
+            judge(marks.get(key), rules, f"{where}[{key}]", found)
+    is_service = (value.get("apiVersion"), value.get("kind")) == appwrapper.SERVICE
+    if is_service and any(at.startswith(each) for each in wraps):
+        _check_service(value, at.removesuffix("."), found)
+    if value.get("kind") == appwrapper.KIND and _group(value) == appwrapper.GROUP:
+        appwrapper.check(value, at, namespace, found)
+        wraps.append(at)
+
+
 def _group(manifest: Json) -> str:
     return str(manifest.get("apiVersion")).partition("/")[0]
+
+
+def _check_contents(
+    envelope: Json, namespace: str, rules: Rules, judged: Collection[str], found: Found
+) -> None:
+    """Each object in an envelope, as if it stood alone."""
+    for name, inner in mapping(envelope.get("data")).items():
+        at, own = f"data.{str(name)[:80]}", list[FieldError]()
+        within = {each.removeprefix(f"{at}.") for each in judged}
+        check(mapping(inner), namespace, rules, within, own)
+        found += [replace(each, field=f"{at}.{each.field}") for each in own]
 
 
 def _check_spark(manifest: Json, at: str, namespace: str, rules: Rules, found: Found) -> None:

@@ -17,6 +17,11 @@ from shared.reject_codes import RejectCode
 
 GROUP: Final = "sparkoperator.k8s.io"
 ROLES: Final = ("driver", "executor")
+MODES: Final = (None, "cluster")
+OTHER_MODE: Final = (
+    "must be cluster or absent: "
+    "else the driver is no pod of the object, and runs where it is submitted"
+)
 _FIELDS: Final = frozenset(
     {
         "type", "mode", "pythonVersion", "sparkVersion", "image", "imagePullPolicy",
@@ -58,6 +63,8 @@ def check(spec: Json, at: str, namespace: str, rules: Rules, found: Found) -> No
             f"{at}.driver.template and {at}.executor.template, else leave it out"
         )
         _forbid(f"{at}.{name[:80]}", text, found)
+    if spec.get("mode") not in MODES:
+        found.append(FieldError(f"{at}.mode", RejectCode.INVALID_VALUE, OTHER_MODE))
     main = spec.get("mainApplicationFile")
     if str(main or "").startswith("-") or (spec.get("arguments") and not main):
         text = "name the application's file: spark-submit would read arguments as its own options"

@@ -28,7 +28,6 @@ _PLAIN_CONTAINER: Final = frozenset(
 )  # fmt: skip
 _OF_POD: Final = "podSecurityContext"
 _PATCH: Final = "podSpecPatch"  # of Argo's workflows and templates
-_MANAGERS: Final = (labels.JOB_CONTROLLER, labels.MULTIKUEUE_CONTROLLER)
 
 
 def check_pods(
@@ -74,24 +73,6 @@ def check_target(namespace: str, rules: Rules) -> Found:
         return []
     text = f"nothing is placed in {namespace[:63]}"
     return [FieldError("metadata.namespace", RejectCode.NAMESPACE_NOT_ALLOWED, text)]
-
-
-def check_job_fields(spec: Json, *, from_client: bool) -> Found:
-    """Fields of a Job by which another controller would run it, or count foreign pods.
-
-    An API server generates a selector, and says so by leaving manualSelector out.
-    """
-    found: Found = []
-    if spec.get("managedBy") not in (None, *_MANAGERS):
-        text = "is set by Roadstead, which runs the Job; leave it out"
-        found.append(FieldError("spec.managedBy", RejectCode.FORBIDDEN_FIELD, text))
-    if spec.get("manualSelector") not in (None, False):
-        text = "a Job's pods are its own; leave it out"
-        found.append(FieldError("spec.manualSelector", RejectCode.FORBIDDEN_FIELD, text))
-    if spec.get("selector") is not None and from_client:
-        text = "is generated; leave it out"
-        found.append(FieldError("spec.selector", RejectCode.FORBIDDEN_FIELD, text))
-    return found
 
 
 def refused(found: Found, namespace: str, level: Level) -> Rejected:

@@ -287,11 +287,9 @@ class KindReader:
         label = mapping(raw.obj, "metadata", "labels").get(keys.PRIORITY_CLASS)
         if isinstance(label, str) and label:
             return base.with_priority(label, WORKLOAD_PRIORITY)
-        for path in definition.extended.priority_paths:
-            value = raw.value(path, "its priority")
-            if isinstance(value, str) and value:
-                kind = WORKLOAD_PRIORITY if keys.PRIORITY_CLASS in path else POD_PRIORITY
-                return base.with_priority(value, kind)
+        for path, name in named_classes(definition, raw):
+            kind = WORKLOAD_PRIORITY if keys.PRIORITY_CLASS in path else POD_PRIORITY
+            return base.with_priority(name, kind)
         return base
 
     def _holding(self, definition: Definition, raw: ObjectView) -> str:
@@ -306,6 +304,14 @@ class KindReader:
                 found = []
             places += [shown_place(place) for place in found] or [action.path.removeprefix(".")]
         return ", ".join(places) or HUB
+
+
+def named_classes(definition: Definition, raw: ObjectView) -> Iterator[tuple[str, str]]:
+    """The priority classes that the kind's own fields name, each with its field."""
+    for path in definition.extended.priority_paths:
+        for value in raw.values(path, "its priority"):
+            if isinstance(value, str) and value:
+                yield path.removeprefix("."), value
 
 
 def queue_of(document: Json) -> str:

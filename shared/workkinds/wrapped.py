@@ -1,4 +1,4 @@
-"""Objects within an AppWrapper that is dispatched: their kinds, their rules, and their pod templates.
+"""Objects within an AppWrapper: their kinds, their rules, and their pod templates.
 
 The hub marks each pod template, so it must know where all of them are. A member proves that no pods are left
 by the kinds between (`agent.objects.holds.WRAPPED`): so no other kinds may be wrapped.
@@ -12,6 +12,7 @@ from shared.kinds import batch_v1, pod
 from shared.kinds.constraints import check_template_annotations
 from shared.kinds.dispatched import names_queue
 from shared.kinds.problems import Problems, is_mapping, objects
+from shared.podsecurity import appwrapper
 from shared.reject_codes import RejectCode
 from shared.workkinds.catalog import KindCatalog
 from shared.workkinds.components import ObjectView, as_it_would_run, with_defaults
@@ -24,29 +25,9 @@ from shared.workkinds.pod_sets import describe
 from shared.workkinds.reading import KindReader
 
 Json = Mapping[str, Any]
-_POD: Final = ("v1", "Pod")
-_JOB: Final = ("batch/v1", "Job")
-_SERVICE: Final = ("v1", "Service")
-WITH_PODS: Final = frozenset(
-    {
-        _POD,
-        _JOB,
-        ("jobset.x-k8s.io/v1alpha2", "JobSet"),
-        ("kubeflow.org/v1", "JAXJob"),
-        ("kubeflow.org/v1", "PaddleJob"),
-        ("kubeflow.org/v1", "PyTorchJob"),
-        ("kubeflow.org/v1", "TFJob"),
-        ("kubeflow.org/v1", "XGBoostJob"),
-        ("kubeflow.org/v2beta1", "MPIJob"),
-        ("ray.io/v1", "RayJob"),
-    }
-)
-_NAMED: Final = ", ".join(sorted(kind for _, kind in WITH_PODS))
 _SERVICE_FIELDS: Final = frozenset(
     {"selector", "ports", "clusterIP", "type", "publishNotReadyAddresses", "sessionAffinity"}
 )
-
-
 _OF_OPERATOR: Final = "workload.codeflare.dev.appwrapper/"
 
 
@@ -89,7 +70,8 @@ def check_wrapped(
                 continue
             if component.get("template") is None:
                 problems.add(f"{at}.template", RejectCode.REQUIRED, "a component has a template")
-    _check_annotations(raw, problems)
+    if names_queue(raw.get("metadata")):
+        _check_annotations(raw, problems)
     namespace = mapping(dict(raw), "metadata").get("namespace")
     names: set[tuple[str, str, str]] = set()
     for each in wrapped(raw):
@@ -122,11 +104,11 @@ def _check_one(
     from_client: bool,
 ) -> None:
     key = (each.api_version, each.kind)
-    if key == _SERVICE:
+    if key == appwrapper.SERVICE:
         _check_service(each, problems)
-    elif key not in WITH_PODS:
+    elif key not in appwrapper.WITH_PODS:
         rule = (
-            f"an AppWrapper that is dispatched wraps {_NAMED} and Services: the pods of a "
+            f"an AppWrapper wraps {appwrapper.NAMED} and Services: the pods of a "
             f"{each.kind[:80]} could not be told from those of others"
         )
         problems.add("kind", RejectCode.UNSUPPORTED_KIND, rule)
@@ -136,16 +118,16 @@ def _check_one(
         problems.add("metadata", RejectCode.REQUIRED, "an object has metadata with a name")
         return
     _check_place(metadata, namespace, problems)
-    if key == _POD:
+    if key == appwrapper.POD:
         body = {k: v for k, v in each.document.items() if k in ("metadata", "spec")}
         pod.check_template(body, "", problems, of_job=False)
         asked = metadata.get("annotations")
         if isinstance(asked, dict):
             check_template_annotations(asked, "metadata.annotations", problems)
-    elif key == _JOB:
+    elif key == appwrapper.JOB:
         spec = mapping(each.document, "spec")
         _check_job(spec, problems, from_client=from_client)
-    elif key in WITH_PODS:
+    elif key in appwrapper.WITH_PODS:
         definition = catalog.find(kind_name(each.document))
         assert definition is not None
         check_object(definition, each.document, problems, from_client=from_client)
@@ -192,7 +174,11 @@ def wrapped_templates(reader: KindReader, document: Json, raw: Json) -> list[Pod
         declared = mappings(
             mappings(dict(document), "spec", "components")[each.component], "podSets"
         )
-        found = _templates(reader, each) if (each.api_version, each.kind) in WITH_PODS else []
+        found = (
+            _templates(reader, each)
+            if (each.api_version, each.kind) in appwrapper.WITH_PODS
+            else []
+        )
         if declared:
             number = {pointer_of(one, each.component): at for at, one in enumerate(declared)}
         else:
@@ -216,7 +202,7 @@ def wrapped_templates(reader: KindReader, document: Json, raw: Json) -> list[Pod
 
 def _templates(reader: KindReader, each: Wrapped) -> list[PodTemplate]:
     """Those of one object, in the order of its pod sets. Raises `Rejected` for what its kind refuses."""
-    if (each.api_version, each.kind) == _POD:
+    if (each.api_version, each.kind) == appwrapper.POD:
         return [PodTemplate(each.pointer, "main")]
     definition = reader.catalog.find(kind_name(each.document))
     assert definition is not None

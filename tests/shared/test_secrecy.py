@@ -3,6 +3,8 @@
 import base64
 from typing import Any
 
+import pytest
+
 from shared import secrecy
 
 
@@ -88,3 +90,46 @@ def test_variables_are_hidden_where_operators_have_them():
         "runtimeEnvYAML": hidden,
         "gcsFaultToleranceOptions": {"redisPassword": {"value": hidden}},
     }
+
+
+REFERENCE = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
+H = secrecy.HIDDEN
+
+
+@pytest.mark.parametrize("name", ["env", "envVars", "env_vars", "extraEnv", "environment"])
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({"TOKEN": "x", "N": 1}, {"TOKEN": H, "N": H}),
+        ({"TOKEN": {"value": "x"}, "B": REFERENCE}, {"TOKEN": {"value": H}, "B": REFERENCE}),
+        ([{"name": "A", "value": "x"}], [{"name": "A", "value": H}]),
+        ([{"name": "A", **REFERENCE}], [{"name": "A", **REFERENCE}]),
+        ([{"TOKEN": "x"}], [{"TOKEN": H}]),
+        (["TOKEN=x"], [H]),
+        ("production", "production"),
+        (None, None),
+    ],
+)
+def test_variables_are_hidden_in_lists_and_in_maps(name, given, shown):
+    """By whatever of the usual names the kind has them; names and references stay."""
+    assert secrecy.without_env({"spec": {name: given}}) == {"spec": {name: shown}}
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["spark.yarn.appMasterEnv.X", "spark.executorEnv.X", "spark.kubernetes.driverEnv.X", "fs.pwd"],
+)
+@pytest.mark.parametrize("field", ["sparkConf", "hadoopConf"])
+def test_settings_that_become_variables_are_hidden(field, setting):
+    """Of whichever process."""
+    assert secrecy.without_env({field: {setting: "x"}}) == {field: {setting: H}}
+
+
+def test_the_schema_of_a_kind_has_no_variables():
+    """A property named env is described there, not set."""
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "spec": {"properties": {"env": {"type": "array"}}},
+    }
+    assert secrecy.without_env(crd) == crd

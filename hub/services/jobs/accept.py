@@ -192,7 +192,7 @@ def refuse_queue(given: Draft, queue: Queue, *, strict: bool) -> Rejected | None
 def resolve_priorities(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, int]:
     """The value of each WorkloadPriorityClass that exists and that drafts name, or get by default."""
     given_names = {priority_class(given) for given in drafts if not given.is_bare}
-    named = given_names - {""}
+    named = (given_names | {own_class(given) for given in drafts}) - {""}
     found = class_values.values(tx, sorted(named)) if named else {}
     if "" in given_names and (value := default_class(tx)) is not None:
         found[DEFAULT_CLASS] = value
@@ -200,13 +200,17 @@ def resolve_priorities(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, in
 
 
 def given_priority(given: Draft, values: Mapping[str, int]) -> tuple[str, int]:
-    """The WorkloadPriorityClass and the priority of a Job: of the class that it names, else of `default`.
+    """The WorkloadPriorityClass and the priority of a Job: of the class that its label names.
+
+    Else of the one that a field of its kind names, where there is such a class; else of `default`.
 
     `values`: as `resolve_priorities` gives them.
     """
     named = priority_class(given)
     if named or given.is_bare:
         return named, values.get(named, 0)
+    if (own := own_class(given)) in values:
+        return own, values[own]
     value = values.get(DEFAULT_CLASS)
     return ("", 0) if value is None else (DEFAULT_CLASS, value)
 
@@ -216,6 +220,11 @@ def priority_class(given: Draft) -> str:
     if given.is_bare:
         return ""
     return str(given.parsed.labels.get(keys.PRIORITY_CLASS) or "")
+
+
+def own_class(given: Draft) -> str:
+    """The priority class that a field of the kind names first; "" if none does, and of a Job."""
+    return "" if given.form is None else next(iter(given.form.classes.values()), "")
 
 
 def missing_classes(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, str]:

@@ -17,12 +17,13 @@ from hub.store import objects
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import FieldError, Rejected
-from shared.labels import PRIORITY_CLASS, QUEUE_NAME
+from shared.labels import PRIORITY_CLASS, QUEUE_NAME, RAY_PRIORITY_CLASS
 from shared.pointers import value_at
 from shared.reject_codes import RejectCode
 
 _POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 _NAMED_CLASSES: Final = 10
+_RAY: Final = "ray.io"
 DEFAULT_CLASS: Final = "default"
 _CODE: Final = RejectCode.PRIORITY_NOT_ALLOWED
 # Fields of a specification that change neither pods nor their number; and the priority.
@@ -119,9 +120,9 @@ class Priorities:
 def class_fault(given: Draft, before: Json | None) -> FieldError | None:
     """The fault of a class that the sender's role bindings do not list for the queue that the draft names.
 
-    A class that was there before stays with the same work in its queue: role bindings of another queue may
-    not list it. So does the PriorityClass of a pod template: in the member its value decides which pods are
-    preempted.
+    Classes are named by the label, by fields of the kind, and by pod templates. A class that was there before
+    stays with the same work in its queue: role bindings of another queue may not list it. So does the
+    PriorityClass of a pod template: in the member its value decides which pods are preempted.
     """
     allowed = given.priority_classes
     if allowed is None:
@@ -131,6 +132,9 @@ def class_fault(given: Draft, before: Json | None) -> FieldError | None:
     stays = queue == given.queue and _is_same_work(given, before)
     if named and named not in allowed and not (stays and named == held):
         return FieldError(field, _CODE, not_bound(named, allowed))
+    for at, own in _own_classes(given, before if stays else None).items():
+        if own not in allowed:
+            return FieldError(at, _CODE, not_bound(own, allowed))
     stored = _stored_pods(given, before) if stays else {}
     for field, pod in _given_pods(given):
         of_pod = pod.get("priorityClassName")
@@ -172,6 +176,20 @@ def _is_at_most(new: Any, old: Any) -> bool:
 
 def _without(spec: Json, *names: str) -> Json:
     return {name: value for name, value in spec.items() if name not in _NO_PODS.union(names)}
+
+
+def _own_classes(given: Draft, before: Json | None) -> dict[str, str]:
+    """The classes that fields of the kind name, by field, without those that stay in the queue.
+
+    The spec of `before`, and so each field of it, stays; a label may change.
+    """
+    found = {} if given.form is None or before is not None else dict(given.form.classes)
+    if given.parsed.group == _RAY:
+        named = given.parsed.labels.get(RAY_PRIORITY_CLASS)
+        held = ((before or {}).get("metadata") or {}).get("labels") or {}
+        if named and named != held.get(RAY_PRIORITY_CLASS):
+            found[f"metadata.labels[{RAY_PRIORITY_CLASS}]"] = str(named)
+    return found
 
 
 def _class_and_queue(before: Json, given: Draft) -> tuple[str, str]:

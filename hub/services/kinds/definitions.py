@@ -21,13 +21,16 @@ from shared.kinds.parsed import Parsed
 from shared.reject_codes import RejectCode
 from shared.workkinds import parse_extension, parse_karta
 from shared.workkinds.catalog import builtin_catalog, read_definitions
-from shared.workkinds.definition import Definition, KindName
+from shared.workkinds.definition import Definition, Karta, KindName
 from shared.workkinds.jq_language import CompiledSyntax
+from shared.workkinds.places import plain_path
 from shared.workkinds.plugins import PLUGINS
 
 KARTA: Final = (parse_karta.API_VERSION.partition("/")[0], parse_karta.KIND)
 EXTENSION: Final = (parse_extension.API_VERSION.partition("/")[0], parse_extension.KIND)
-KIND_FIELD: Final = "spec.structureDefinition.rootComponent.kind"  # of a Karta
+_ROOT: Final = "spec.structureDefinition.rootComponent"
+KIND_FIELD: Final = f"{_ROOT}.kind"  # of a Karta
+_ACTIONS_FIELD: Final = f"{_ROOT}.suspendDefinition"
 MOST_BYTES: Final = 64 << 10  # of a document
 MOST_EXPRESSIONS: Final = 256  # of a document: each takes milliseconds to compile
 # As API servers have them: a DNS subdomain, a DNS label, and letters and digits in CamelCase.
@@ -69,10 +72,29 @@ def _check(parsed: Parsed) -> None:
         karta = parse_karta.parse_karta(document, CompiledSyntax())
         if why := _not_to_be_defined(karta.of):
             raise Rejected(RejectCode.INVALID_VALUE, f"{KIND_FIELD}: {why}", KIND_FIELD)
+        _check_actions(karta)
     else:
         parse_extension.parse_extension(
             document, CompiledSyntax(), frozenset(PLUGINS), trusted=False
         )
+
+
+def _check_actions(karta: Karta) -> None:
+    """Raise Rejected for an action that writes beyond the spec, or a pod template."""
+    templates = [path for each in karta.components if (path := plain_path(each.template))]
+    for name, actions in (("suspendActions", karta.suspend), ("resumeActions", karta.resume)):
+        for index, each in enumerate(actions):
+            field = f"{_ACTIONS_FIELD}.{name}[{index}].path"
+            place = each.path.strip().replace("[]", "")
+            if not place.startswith(".spec."):
+                why = f"{each.path} is not below .spec: an object is held by fields of its spec alone"
+                raise Rejected(RejectCode.INVALID_VALUE, f"{field}: {why}", field)
+            for template in (one.replace("[]", "") for one in templates):
+                if f"{place}.".startswith(f"{template}.") or f"{template}.".startswith(
+                    f"{place}."
+                ):
+                    why = f"{each.path} would write a pod template: name a field beside them"
+                    raise Rejected(RejectCode.INVALID_VALUE, f"{field}: {why}", field)
 
 
 def kind_of(karta: JsonView) -> KindName:

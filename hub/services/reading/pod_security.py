@@ -4,10 +4,13 @@ The level is that of label pod-security.kubernetes.io/enforce of the hub's Names
 Asked when a manifest is new or has changed; what runs already is left alone, as Kubernetes does.
 """
 
+from collections.abc import Iterator
+
 from hub.services.reading.draft import Draft
 from hub.store import objects
 from hub.store.transaction import Transaction
 from shared import podsecurity
+from shared.documents import JsonView
 from shared.errors import Rejected
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.podsecurity import LEVELS, Level, Rules
@@ -40,6 +43,8 @@ class Gatekeeper:
         found = podsecurity.check_target(namespace, self._rules)
         if not found and parsed.group != KUEUE:
             found = podsecurity.check_pods(parsed.raw, namespace, level, self._rules)
+            for form in _written_forms(given):
+                found = found or podsecurity.check_pods(form, namespace, level, self._rules)
         return podsecurity.refused(found, namespace, level) if found else None
 
     def require(self, given: Draft) -> None:
@@ -57,6 +62,12 @@ class Gatekeeper:
 
         named = self._tx.remembered("objects", ("pod security", namespace), read)
         return podsecurity.level_named(named) if named else self._rules.level_of(namespace)
+
+
+def _written_forms(given: Draft) -> Iterator[JsonView]:
+    """The object as it is held and as it runs, where an administrator's definition says what is written."""
+    if given.form is not None and given.form.kind_version:
+        yield from given.form.as_written(given.parsed.raw)
 
 
 def _refuse_label(given: Draft) -> Rejected | None:

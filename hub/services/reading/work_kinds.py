@@ -11,26 +11,28 @@ from typing import Final, NamedTuple
 
 from hub.domain.workloads.work_form import WorkForm
 from hub.services.kinds.declared_kinds import NONE, DeclaredKind, DeclaredKinds
-from hub.services.reading.growing_kinds import refuse_growth
 from shared.documents import Json, JsonView
 from shared.errors import Rejected
 from shared.kinds.dispatched import DISPATCHED, is_dispatched, names_queue
 from shared.kinds.parsed import Parsed
 from shared.kinds.problems import Problems
-from shared.labels import QUEUE_NAME
+from shared.labels import QUEUE_NAME, RAY_PRIORITY_CLASS
+from shared.podsecurity import check_writes
 from shared.pointers import value_at
 from shared.reject_codes import RejectCode
 from shared.resources import PodSet
 from shared.workkinds.catalog import builtin_catalog
+from shared.workkinds.components import ObjectView
 from shared.workkinds.definition import Definition
 from shared.workkinds.essentials import essentials
+from shared.workkinds.growing_kinds import refuse_growth
 from shared.workkinds.held_form import WRAPPER, HeldForm, PodTemplate, held_form
 from shared.workkinds.jq_language import JqLanguage
 from shared.workkinds.jq_syntax import JqSyntax
 from shared.workkinds.language import Language, StoppedEvaluation, Syntax
 from shared.workkinds.object_rules import check_object
 from shared.workkinds.objects import kind_name
-from shared.workkinds.reading import KindReader
+from shared.workkinds.reading import KindReader, named_classes
 from shared.workkinds.wrapped import check_wrapped, wrapped, wrapped_templates
 
 # Its operator would delete the object after its end, or what it made: the hub tells the agent to.
@@ -39,6 +41,8 @@ _TTLS: Final = (
     "/spec/runPolicy/ttlSecondsAfterFinished",
     "/spec/timeToLiveSeconds",
 )
+_RAY_CLASS: Final = f"/metadata/labels/{RAY_PRIORITY_CLASS.replace('/', '~1')}"
+_APP_WRAPPER: Final = ("workload.codeflare.dev/v1beta2", "AppWrapper")
 _MOST_SECONDS: Final = 2**31 - 1
 
 
@@ -60,6 +64,7 @@ def read_work(
     OnEventLoop for one of `kinds` there.
     """
     if not names_queue(parsed.raw.get("metadata")):
+        _check_placed(parsed, from_client=from_client)
         return None
     if is_dispatched(parsed.api_version, parsed.kind):
         refuse_growth(parsed.api_version, parsed.kind, parsed.raw)
@@ -77,6 +82,14 @@ def read_work(
         return _read(parsed, found.definition, reader, found.key, from_client=from_client)
 
     return kinds.evaluate(read)
+
+
+def _check_placed(parsed: Parsed, *, from_client: bool) -> None:
+    """Raise Rejected for an AppWrapper without a queue that wraps what one with a queue may not."""
+    if (parsed.api_version, parsed.kind) == _APP_WRAPPER:
+        problems = Problems(strict=from_client)
+        check_wrapped(_reader().catalog, parsed.raw, problems, from_client=from_client)
+        problems.raise_if_any()
 
 
 def _require_dispatched(declared: DeclaredKind) -> None:
@@ -98,9 +111,6 @@ def _read(
     if definition.extended.plugin == WRAPPER:
         check_wrapped(reader.catalog, parsed.raw, problems, from_client=from_client)
     problems.raise_if_any()
-    if definition.extended.plugin == WRAPPER:
-        for each in wrapped(parsed.raw):
-            refuse_growth(each.api_version, each.kind, each.document)
     document = essentials(parsed.raw)
     read = reader.read(document)
     if read.outcome != "managed":
@@ -119,11 +129,32 @@ def _read(
     if definition.extended.plugin == WRAPPER:
         templates = wrapped_templates(reader, document, parsed.raw)
     form = _held(definition, document, language, reader.syntax, templates)
+    classes = _own_classes(definition, document, reader, language)
     # Counts are the object's own: nothing writes a smaller one into it.
     pod_sets = tuple(
         replace(each, min_count=None, count=counts[each.name]) for each in read.pod_sets
     )
-    return ReadWork(pod_sets, _work_form(named, parsed.raw, form, pod_sets))
+    return ReadWork(
+        pod_sets, replace(_work_form(named, parsed.raw, form, pod_sets), classes=classes)
+    )
+
+
+def _own_classes(
+    definition: Definition, document: Json, reader: KindReader, language: Language
+) -> dict[str, str]:
+    """The priority classes that fields of the kind name, and of what is wrapped, by their fields."""
+    try:
+        found = dict(named_classes(definition, ObjectView(document, language, reader.syntax)))
+        for each in wrapped(document) if definition.extended.plugin == WRAPPER else ():
+            inner = reader.catalog.find(kind_name(each.document))
+            view = ObjectView(each.document, language, reader.syntax)
+            for at, name in named_classes(inner, view) if inner is not None else ():
+                found[f"{each.at}.{at}"] = name
+            if own := value_at(each.document, _RAY_CLASS):
+                found[f"{each.at}.metadata.labels[{RAY_PRIORITY_CLASS}]"] = str(own)
+    except StoppedEvaluation as why:
+        raise Rejected(RejectCode.INVALID_VALUE, f"set aside: {why}", "spec") from None
+    return found
 
 
 def _held(
@@ -143,6 +174,11 @@ def _held(
     if same and not definition.trusted:
         text = f"{definition.of.kind}: its definition writes the same at {same[0]} to hold it and to run it"
         raise Rejected(RejectCode.INVALID_VALUE, text, "spec")
+    if not definition.trusted:
+        writes = [*form.held, *form.run]
+        if faults := check_writes(document, [each.pointer for each in form.templates], writes):
+            text = f"{definition.of.kind}: {faults[0].field}: {faults[0].message}"
+            raise Rejected(RejectCode.INVALID_VALUE, text, faults[0].field)
     return form
 
 

@@ -8,9 +8,9 @@ from agent.objects.facts import TEMPLATES, epoch_of, makes_pods_of, owner_of
 from agent.objects.holds import WRAPPED
 from shared import labels
 from shared.kinds.dispatched import DISPATCHED
+from shared.podsecurity.appwrapper import WITH_PODS
 from shared.workkinds.catalog import builtin_catalog
 from shared.workkinds.definition import KindName
-from shared.workkinds.wrapped import WITH_PODS
 from tests.agent.parents import KINDS, created
 from tests.agent.scripted_hub import HUB_ID
 

@@ -108,6 +108,11 @@ def _spark() -> list[Row]:
             a_sparkapplication(), ["spec", "mainApplicationFile"], "--conf",
             "spec.mainApplicationFile", "ForbiddenField",
         ),
+        (a_sparkapplication(), ["spec", "mode"], "client", "spec.mode", "InvalidValue"),
+        (
+            a_sparkapplication(), ["spec", "mode"], "in-cluster-client", "spec.mode",
+            "InvalidValue",
+        ),
     ]  # fmt: skip
 
 
@@ -169,7 +174,44 @@ def _services() -> list[Row]:
     ]  # fmt: skip
 
 
-ROWS = [*_settings(), *_spark(), *_marks(), *_services()]
+def _wrappers() -> list[Row]:
+    at = ["spec", "components", "0"]
+    told = "spec.components[0]"
+    merged: list[Json] = [
+        {"tolerations": [{"operator": "Exists"}]},
+        {"nodeSelector": {"pool": "other"}},
+        {"schedulingGates": [{"name": "a/b"}]},
+        {"annotations": {"container.apparmor.security.beta.kubernetes.io/main": "unconfined"}},
+        {"labels": {"kueue.x-k8s.io/queue-name": "other"}},
+    ]
+    others = [
+        ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+        ("v1", "Secret"),
+        ("v1", "ConfigMap"),
+        ("v1", "Namespace"),
+        ("apps/v1", "Deployment"),
+        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
+        ("workload.codeflare.dev/v1beta2", "AppWrapper"),
+    ]
+    made = a_wrapped_rayjob
+    return [
+        *(
+            (made(), [*at, "podSetInfos"], [each], f"{told}.podSetInfos", "ForbiddenField")
+            for each in merged
+        ),
+        (made(), [*at, "podSpecs"], [{"size": 3}], f"{told}.podSpecs", "ForbiddenField"),
+        *(
+            (
+                made(), [*at, "template"],
+                {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}},
+                f"{told}.template.kind", "UnsupportedKind",
+            )
+            for version, kind in others
+        ),
+    ]  # fmt: skip
+
+
+ROWS = [*_settings(), *_spark(), *_marks(), *_services(), *_wrappers()]
 EACH = pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]['kind']}:{row[3]}")
 
 

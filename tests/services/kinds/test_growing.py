@@ -5,7 +5,14 @@ import pytest
 from hub.services.reading.work_kinds import read_work
 from shared.errors import Rejected
 from shared.kinds.registry import parse
-from tests.services.kinds.fleet import a_pytorchjob, a_raycluster, a_rayjob, a_rayservice
+from tests.services.kinds.fleet import (
+    a_pytorchjob,
+    a_raycluster,
+    a_rayjob,
+    a_rayservice,
+    an_appwrapper,
+)
+from tests.services.kinds.reading import refused
 
 CLUSTER = "spec.rayClusterSpec"
 
@@ -25,6 +32,61 @@ def of_cluster(made, at):
     cluster = made["spec"][at] if at else made["spec"]
     cluster["enableInTreeAutoscaling"] = True
     return made
+
+
+def kept_state(made, at, options):
+    """The same, whose head keeps its state in Redis."""
+    cluster = made["spec"][at] if at else made["spec"]
+    cluster["gcsFaultToleranceOptions"] = options
+    return made
+
+
+def with_ft(made, text="true"):
+    """The same, by KubeRay's annotation."""
+    made["metadata"]["annotations"] = {"ray.io/ft-enabled": text}
+    return made
+
+
+def wrapped(made):
+    """An AppWrapper of it."""
+    del made["metadata"]["namespace"], made["metadata"]["labels"]
+    wrapper = an_appwrapper()
+    wrapper["spec"]["components"] = [{"template": made}]
+    return wrapper
+
+
+OPTIONS = "gcsFaultToleranceOptions"
+FT = "metadata.annotations[ray.io/ft-enabled]"
+IN = "spec.components[0].template."
+KEPT = [
+    (kept_state(a_raycluster(), "", {"redisAddress": "redis:6379"}), f"spec.{OPTIONS}"),
+    (kept_state(a_raycluster(), "", {}), f"spec.{OPTIONS}"),
+    (kept_state(a_rayjob(), "rayClusterSpec", {}), f"{CLUSTER}.{OPTIONS}"),
+    (kept_state(a_rayservice(), "rayClusterConfig", {}), f"spec.rayClusterConfig.{OPTIONS}"),
+    (with_ft(a_raycluster()), FT),
+    (with_ft(a_rayjob()), FT),
+    (with_ft(a_rayservice(), "True"), FT),
+    (wrapped(kept_state(a_rayjob(), "rayClusterSpec", {})), f"{IN}{CLUSTER}.{OPTIONS}"),
+    (wrapped(with_ft(a_rayjob())), f"{IN}{FT}"),
+    (of_ray(shutdownAfterJobFinishes=False), "spec.shutdownAfterJobFinishes"),
+]
+
+
+@pytest.mark.parametrize(("manifest", "field"), KEPT, ids=[field for _, field in KEPT])
+def test_what_runs_after_the_end_is_refused_by_its_field(manifest, field):
+    """A Job of the operator that cleans up, and an object that stays until that has succeeded."""
+    assert refused(manifest) == ("InvalidValue", field)
+
+
+def test_an_annotation_that_enables_nothing_is_taken():
+    """KubeRay reads it as text."""
+    assert read_work(parse(with_ft(a_raycluster(), "false"))) is not None
+
+
+def test_what_is_wrapped_is_named_by_its_place():
+    """The field is that of the AppWrapper."""
+    at = f"{IN}{CLUSTER}.enableInTreeAutoscaling"
+    assert refused(wrapped(of_ray(scales=True))) == ("InvalidValue", at)
 
 
 def of_torch(**policy):
@@ -72,11 +134,11 @@ def of_torch(**policy):
 )
 def test_what_an_operator_would_run_beside_the_quota_is_refused_by_its_field(manifest, field):
     """The refusal says what to write instead."""
-    with pytest.raises(Rejected) as refused:
+    with pytest.raises(Rejected) as raised:
         read_work(parse(manifest))
-    assert refused.value.code == "InvalidValue"
-    assert refused.value.field == field
-    assert "quota" in str(refused.value)
+    assert raised.value.code == "InvalidValue"
+    assert raised.value.field == field
+    assert "quota" in str(raised.value)
 
 
 @pytest.mark.parametrize(

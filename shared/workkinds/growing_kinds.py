@@ -2,6 +2,7 @@
 
 The hub charges the counts of the object, until its end. Pods that an operator adds, or keeps after the
 end, would run beside the quota. Definitions do not refuse it: `roadstead kinds` reads objects as Kueue does.
+Hub and agent ask, of objects that are jobs.
 """
 
 import re
@@ -10,10 +11,16 @@ from typing import Final
 
 from shared.documents import JsonView
 from shared.errors import Rejected
-from shared.podsecurity.spark import changes_pods
+from shared.podsecurity.spark import MODES, OTHER_MODE, changes_pods
 from shared.pointers import value_at
 from shared.reject_codes import RejectCode
 
+_KEPT_STATE: Final = "gcsFaultToleranceOptions"
+_FT: Final = "ray.io/ft-enabled"
+_CLEANUP: Final = (
+    "its operator would run a Job after the end, without quota, to clean up its Redis, and would keep the "
+    "object until that has succeeded: leave it out"
+)
 _ENDS: Final = ("DeleteCluster", "DeleteSelf")  # policies that end every pod
 
 
@@ -26,6 +33,11 @@ def refuse_growth(api_version: str, kind: str, raw: JsonView) -> None:
 
 def _ray_job(raw: JsonView) -> None:
     _ray_cluster_at("spec.rayClusterSpec")(raw)
+    if value_at(raw, "/spec/shutdownAfterJobFinishes") is not True:
+        raise _refusal(
+            "spec.shutdownAfterJobFinishes",
+            "its cluster would run on after the end, without quota: set it to true",
+        )
     strategy = value_at(raw, "/spec/deletionStrategy")
     if not strategy:
         return
@@ -39,11 +51,15 @@ def _ray_job(raw: JsonView) -> None:
 
 
 def _ray_cluster_at(field: str) -> Callable[[JsonView], None]:
-    """Check the spec of a RayCluster there: its autoscaler would add workers."""
-    pointer = f"/{field.replace('.', '/')}/enableInTreeAutoscaling"
+    """Check the spec of a RayCluster there: an autoscaler adds workers, a kept state a Job after the end."""
+    pointer = f"/{field.replace('.', '/')}"
 
     def check(raw: JsonView) -> None:
-        if value_at(raw, pointer):
+        if value_at(raw, f"{pointer}/{_KEPT_STATE}") is not None:
+            raise _refusal(f"{field}.{_KEPT_STATE}", _CLEANUP)
+        if str(value_at(raw, f"/metadata/annotations/{_FT.replace('/', '~1')}")).lower() == "true":
+            raise _refusal(f"metadata.annotations[{_FT}]", _CLEANUP)
+        if value_at(raw, f"{pointer}/enableInTreeAutoscaling"):
             raise _refusal(
                 f"{field}.enableInTreeAutoscaling",
                 "its autoscaler would start pods that the quota is not charged for: set it to false, and "
@@ -76,6 +92,8 @@ def _elastic(roles: str) -> Callable[[JsonView], None]:
 
 def _spark(raw: JsonView) -> None:
     """Check settings of Spark beside the fields that the charge follows from, and tries after the end."""
+    if value_at(raw, "/spec/mode") not in MODES:
+        raise _refusal("spec.mode", OTHER_MODE)
     policy = value_at(raw, "/spec/restartPolicy")
     kind = policy.get("type") if isinstance(policy, Mapping) else None
     again = value_at(raw, "/spec/restartPolicy/onSubmissionFailureRetries")
@@ -100,11 +118,28 @@ _CHARGED: Final = re.compile(
     r"^spark\.(dynamicAllocation\.|executor\.instances$|memory\.offHeap\.|executor\.pyspark\.memory$|"
     r"(driver|executor)\.(cores|memory|memoryOverhead|memoryOverheadFactor)$|(driver|executor)\.resource\.)"
 )
+
+
+def _wrapper(raw: JsonView) -> None:
+    """Check what an AppWrapper wraps."""
+    components = value_at(raw, "/spec/components")
+    for index, each in enumerate(components if isinstance(components, list) else ()):
+        inner = value_at(each, "/template")
+        if not isinstance(inner, Mapping):
+            continue
+        try:
+            refuse_growth(str(inner.get("apiVersion")), str(inner.get("kind")), inner)
+        except Rejected as refusal:
+            at = f"spec.components[{index}].template."
+            raise Rejected(refusal.code, at + refusal.detail, at + refusal.field) from None
+
+
 _CHECKS: Final[Mapping[tuple[str, str], Callable[[JsonView], None]]] = {
     ("ray.io/v1", "RayCluster"): _ray_cluster_at("spec"),
     ("ray.io/v1", "RayJob"): _ray_job,
     ("ray.io/v1", "RayService"): _ray_cluster_at("spec.rayClusterConfig"),
     ("sparkoperator.k8s.io/v1beta2", "SparkApplication"): _spark,
+    ("workload.codeflare.dev/v1beta2", "AppWrapper"): _wrapper,
     ("kubeflow.org/v1", "PyTorchJob"): _elastic("pytorchReplicaSpecs"),
     ("kubeflow.org/v1", "PaddleJob"): _elastic("paddleReplicaSpecs"),
 }
