@@ -9,7 +9,7 @@ other or more pods may name them (`_is_same_work`).
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from hub.services.queues.class_values import WORKLOAD_CLASS, integer
 from hub.services.reading.draft import Draft
@@ -166,12 +166,12 @@ def _scale(given: Draft) -> str:
     return "parallelism" if given.is_job else ""
 
 
-def _is_at_most(new: Any, old: Any) -> bool:
+def _is_at_most(new: object, old: object) -> bool:
     """Compare two numbers of pods, which are 1 where they are absent."""
-    counts = [1 if each is None else each for each in (new, old)]
-    if all(isinstance(each, int) for each in counts):
-        return bool(counts[0] <= counts[1])
-    return bool(new == old)
+    asked, had = (1 if each is None else each for each in (new, old))
+    if isinstance(asked, int) and isinstance(had, int):
+        return asked <= had
+    return asked == had
 
 
 def _without(spec: Json, *names: str) -> Json:
