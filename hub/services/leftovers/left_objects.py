@@ -194,6 +194,25 @@ def forget(tx: Transaction, cluster: str) -> None:
             settings.remove(tx, of + cluster)
 
 
+def taken_back(tx: Transaction, keys: Iterable[tuple[str, str]]) -> None:
+    """Forget objects that placements have placed since, and that are gone by the word of their agents.
+
+    `keys`: member and uid of each work. A CronJob stays until its absence is proven.
+    """
+    gone: dict[str, set[str]] = {}
+    for cluster, uid in keys:
+        gone.setdefault(cluster, set()).add(uid)
+    for cluster, uids in gone.items():
+        rows: dict[str, LeftRow] = settings.get(tx, PREFIX + cluster) or {}
+        kept = {
+            object_uid: row
+            for object_uid, row in rows.items()
+            if row["uid"] not in uids or is_unproven(row)
+        }
+        if len(kept) < len(rows):
+            keep(tx, cluster, rows, kept)
+
+
 def trim(tx: Transaction) -> None:
     """Drop those that no agent reports any more, and those about which a decision is carried out."""
     stored = all_kept(tx)

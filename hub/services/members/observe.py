@@ -101,6 +101,7 @@ class _Writes:
     said: list[_Said] = field(default_factory=list)  # of drift and of double runs
     # Jobs of which another epoch runs, or no longer does.
     beside: list[str] = field(default_factory=list)
+    gone: list[tuple[str, str]] = field(default_factory=list)  # objects of placements
 
 
 def take_reports(
@@ -148,6 +149,7 @@ def take_reports(
             works.remove(tx, keys)
         else:
             works.act(tx, action, keys)
+    left_objects.taken_back(tx, writes.gone)
     _tell(tx, writes)
     clusters.hear(tx, order.newest)
     clusters.beat(tx, dict.fromkeys(beats if heard else (), tx.now))
@@ -286,6 +288,8 @@ def _gather(
     _gather_changes(cluster, work, verdict, writes)
     if verdict.action and verdict.action != work.action:
         writes.actions.setdefault(verdict.action, []).append((cluster, work.uid))
+        if verdict.action == "Remove" and work.state is None and not work.options.object_uid:
+            writes.gone.append((cluster, work.uid))
 
 
 def _gather_changes(cluster: str, work: StandingWork, verdict: Judgement, writes: _Writes) -> None:

@@ -1,12 +1,14 @@
 """Objects in a member, no Jobs, that the hub has no work for: listed for an administrator, and left alone."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hub.services.leftovers import left_objects
 from hub.services.questions import overview
-from shared.wire.agent_v1 import Observed
+from hub.store import works
+from shared.wire.agent_v1 import ApplyOptions, Observed
 from tests.services.members.hubs import running_hub, seen
 
 pytestmark = pytest.mark.anyio
@@ -63,6 +65,30 @@ async def test_an_object_that_has_a_work_again_is_not_listed(tmp_path: Path):
         assert len(await listed(hub)) == 1
         await hub.place(uid, "north")
         assert await listed(hub) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "left"),
+    [({}, 0), ({"api_version": "batch/v1", "kind": "CronJob"}, 1)],
+    ids=["ConfigMap", "CronJob"],
+)
+async def test_an_object_that_a_placement_took_back_is_listed_no_more(tmp_path: Path, kind, left):
+    """Its agent said Gone of that work; a CronJob stays listed until it is proven absent."""
+    async with running_hub(tmp_path) as hub:
+        agent = await hub.join("north")
+        other = a_left_object("o-2", "m-2", name="other")
+        await agent.sync(a_left_object("o-1", "m-1", **kind), other)
+        work: Any = {
+            "cluster": "north", "uid": "o-1", "epoch": 0, "generation": 1, "api_version": "v1",
+            "kind": "ConfigMap", "namespace": "team", "name": "settings", "options": ApplyOptions(),
+            "placed_by": "ResourcePlacement/team/web",
+        }  # fmt: skip
+        await hub.write(works.upsert, [work])
+        await hub.write(works.act, "Withdraw", [("north", "o-1")])
+        await agent.sync(seen("o-1", "Gone", 0))
+        assert await hub.work("o-1") is None
+        names = [name for _, _, _, name in await listed(hub)]
+        assert sorted(names) == ["other", *["settings"] * left]
 
 
 async def test_no_member_hides_what_another_holds(tmp_path: Path):

@@ -4,7 +4,7 @@ It judges what the agent writes, and reads neither labels nor field managers to 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ GRACE_S = 5.0  # a write that was decided before consent was withdrawn may still
 LISTED_S = 3.0  # objects younger than this may be missed by the listing before a namespace goes
 PREFIX = "roadstead.dev/"
 ACCEPT = PREFIX + "accept"
+TAKEN_OVER = ("metadata", "labels", PREFIX + "managed-by")
 CONSENT = frozenset({ACCEPT, PREFIX + "accept-tokens"})
 CANARY = re.compile(r"canary-[0-9]+x|Y2FuYXJ5L[A-Za-z0-9+/]+")  # plain, and as a Secret has it
 NAMESPACES = "namespaces"
@@ -33,6 +34,7 @@ class Entry:
     at: float
     writers: dict[Path, str] = field(default_factory=dict)
     taken: bool = False
+    stripped: bool = False  # people took off the label by which an object is known as taken over
 
 
 def leaves(obj: Object) -> dict[Path, Any]:
@@ -139,11 +141,7 @@ class Ledger:
         if actor == AGENT:
             self._updated(key, entry, obj, old, changed)
         self._hold(uid, obj, [after[path] for path in changed if path in after])
-        for path in changed:
-            if path in after:
-                entry.writers[path] = actor
-            else:
-                entry.writers.pop(path, None)
+        _note_writers(entry, actor, changed, after.keys())
 
     def _hold(self, uid: str, obj: Object, values: Iterable[Any]) -> None:
         """Note which values an object has that may be foreign."""
@@ -276,7 +274,9 @@ class Ledger:
             if key == "jobs.batch":
                 return f"{name} is left behind"
             return "" if kept or _is_stripped(key, obj) else f"{name} is left behind"
-        for path in leaves(obj):
+        for path in (
+            () if entry.stripped else leaves(obj)
+        ):  # it is foreign: nothing is written there
             if is_mark(path) and entry.writers.get(path) == AGENT:
                 return f"{name} was released and keeps {path[-1]}"
         return ""
@@ -295,6 +295,16 @@ def _is_stripped(key: str, obj: Object) -> bool:
     if key != NAMESPACES:
         needed.add(PREFIX + "job-uid")
     return not needed <= (obj["metadata"].get("labels") or {}).keys()
+
+
+def _note_writers(entry: Entry, actor: str, changed: set[Path], after: Container[Path]) -> None:
+    for path in changed:
+        if path in after:
+            entry.writers[path] = actor
+        else:
+            entry.writers.pop(path, None)
+    if TAKEN_OVER in changed:
+        entry.stripped = TAKEN_OVER not in after and actor != AGENT
 
 
 def _some(paths: set[Path]) -> str:
