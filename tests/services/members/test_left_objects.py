@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from hub.domain.workloads.apply_options import ApplyOptions
 from hub.services.leftovers import left_objects
 from hub.services.questions import overview
 from hub.store import works
-from shared.wire.agent_v1 import ApplyOptions, Observed
+from shared.wire.agent_v1 import Observed
 from tests.services.members.hubs import running_hub, seen
 
 pytestmark = pytest.mark.anyio
