@@ -4,6 +4,7 @@ from tests.chaos.history import History, Json, Restore
 from tests.chaos.sighted import STAMP_S, TERMINAL, Copy
 
 _ENDED = TERMINAL - {"Deactivated"}  # that may have been released in the lost time
+_HEARS_S = 8.0  # the lease of these agents: so long one may still do what the lost hub told it
 _THERE = frozenset({"Offered", "Applied", "Running", "Unknown", "Withdrawing"})
 
 
@@ -26,7 +27,7 @@ def is_of_lost_time(history: History, created: float) -> bool:
     The restored hub leaves such an object alone, and shows it only if it is a Job.
     """
     return any(
-        restore["backup"] - STAMP_S <= created <= (restore["accepted"] or restore["up"])
+        restore["backup"] - STAMP_S <= created <= (restore["accepted"] or restore["up"]) + _HEARS_S
         for restore in history.ledger.restores
     )
 
