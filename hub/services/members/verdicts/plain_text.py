@@ -53,7 +53,7 @@ def _without_variables(path: str, text: str | None) -> str | None:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
-        value = text  # cut off
+        value = {"env.": text, "value": text} if text[:1] in {"{", "["} else text  # cut off
     if is_hidden_at(steps(path), value, {}):
         return REDACTED
     shown = without_env(value)
