@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from shared.nesting import MAX_DEPTH
+
 HIDDEN: Final = "[hidden]"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _CONTENTS: Final = ("data", "stringData")
@@ -99,6 +101,8 @@ def places_at(path: Sequence[str], value: Any, manifest: Mapping[str, Any]) -> l
         if _is_definition(at):
             return []
         at = at.get(step) if isinstance(at, dict) else _item(at, step)
+    if len(path) > MAX_DEPTH:  # no manifest is so deep: nobody knows what this is
+        return [Place((*path,), value, 0, Form.VALUE)]
     for step in reversed(path):  # an item of a list and a value of a map are judged alike
         value = [value] if step.isdecimal() else {step: value}
     return places(value)

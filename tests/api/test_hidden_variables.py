@@ -146,3 +146,14 @@ def test_history_and_drift_of_a_definition_tell_what_it_says():
     assert (field.before, field.after) == ('"array"', '"object"')
     (told,) = comparing.told(drift.compared(one, other), one, {}, "").values()
     assert (told.hub, told.member) == ('"array"', '"object"')
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("/a" * 5000, '"x"'), ("/a", "[" * 1000 + "]" * 1000)],
+    ids=["path", "value"],
+)
+def test_drift_deeper_than_any_manifest_is_not_kept(path, value):
+    """A member may say anything: it stops no report."""
+    told = Drift(path=path, hub=value, member=value, first_seen="")
+    assert bounded_drift(told)["member"] == '"<redacted>"'

@@ -5,6 +5,7 @@ from typing import Final
 import orjson
 
 from shared.documents import Json
+from shared.nesting import MAX_DEPTH, is_deeper_than
 from shared.pointers import steps
 from shared.secrecy import is_hidden_at, without_env
 from shared.wire.agent_v1 import Drift
@@ -48,13 +49,14 @@ def drift_text(cluster: str, told: Drift) -> str:
 
 
 def _without_variables(path: str, text: str | None) -> str | None:
+    """A value as JSON text; what no manifest can be, for it is too deep, is not kept either."""
     if text is None or text == REDACTED:
         return text
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         value = {"env.": text, "value": text} if text[:1] in {"{", "["} else text  # cut off
-    if is_hidden_at(steps(path), value, {}):
+    if is_deeper_than(value, MAX_DEPTH) or is_hidden_at(steps(path), value, {}):
         return REDACTED
     shown = without_env(value)
     return text if shown is value else orjson.dumps(shown).decode()
