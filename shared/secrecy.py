@@ -34,7 +34,7 @@ Step = str | int  # the name of a field, or the place in a list
 
 
 class Form(StrEnum):
-    """What stands at a place: a value alone, NAME=VALUE, a value of a setting, a document with variables."""
+    """The form of a text with a value: a value alone, NAME=VALUE, a value of a setting, a document with variables."""
 
     VALUE = "Value"
     ASSIGNMENT = "Assignment"
@@ -43,7 +43,7 @@ class Form(StrEnum):
 
 
 class Place(NamedTuple):
-    """Where a value of an environment variable stands. `path[field]`: the field that says so."""
+    """Location of one value of an environment variable. `path[field]`: the field by which it is one."""
 
     path: tuple[Step, ...]
     value: Any
@@ -101,7 +101,7 @@ def places_at(path: Sequence[str], value: Any, manifest: Mapping[str, Any]) -> l
         if _is_definition(at):
             return []
         at = at.get(step) if isinstance(at, dict) else _item(at, step)
-    if len(path) > MAX_DEPTH:  # no manifest is so deep: nobody knows what this is
+    if len(path) > MAX_DEPTH:  # deeper than any manifest
         return [Place((*path,), value, 0, Form.VALUE)]
     for step in reversed(path):  # an item of a list and a value of a map are judged alike
         value = [value] if step.isdecimal() else {step: value}

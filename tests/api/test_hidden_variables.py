@@ -27,7 +27,7 @@ FILE_OF_ITS_OWN = ("apiVersion", "kind", "spec")
 
 
 def as_sent(shown: dict[str, Any]) -> dict[str, Any]:
-    """What was read, as a file that is applied."""
+    """The object as it is applied again."""
     metadata = {name: shown["metadata"][name] for name in ("name", "namespace")}
     return {name: shown[name] for name in FILE_OF_ITS_OWN} | {"metadata": metadata}
 
@@ -35,7 +35,7 @@ def as_sent(shown: dict[str, Any]) -> dict[str, Any]:
 @every_shape
 @pytest.mark.anyio
 async def test_what_a_viewer_read_is_not_applied(tmp_path, shape):
-    """The answer hides the value, an export says so, and the hub keeps the value that it has."""
+    """The answer hides the value, an export names the object, and the hub keeps the value that it has."""
     async with served(tmp_path, Settings()) as hub:
         assert (await hub.admin.post("/v1/apply", json=a_thing(shape))).status_code == 200
         reply = await hub.viewer.get(THING)
@@ -63,14 +63,14 @@ async def test_a_mark_inside_a_text_with_variables_is_refused(tmp_path, shape):
 
 @every_shape
 def test_a_copy_of_what_was_hidden_is_known_as_one(shape):
-    """Resubmission asks this; a copy of the whole manifest is none."""
+    """Resubmission refuses it, and takes the whole manifest."""
     assert is_hidden(secrecy.without_env(a_thing(shape)))
     assert not is_hidden(a_thing(shape))
 
 
 @every_shape
 def test_differences_of_revisions_tell_no_value(shape):
-    """That it differs is told; also where it came or went with all that is around it."""
+    """They name the field; also where it came or went with the whole spec."""
     one, other = a_thing(shape), a_thing(shape, OTHER)
     bare = {**one, "spec": {"x": 1}}
     for before, after in ((one, other), (one, bare), (bare, one)):
@@ -123,7 +123,7 @@ async def test_values_are_looked_for_in_logs_and_pods(tmp_path, shape):
 
 @pytest.mark.parametrize("name", ["env", "envVars", "environment"])
 def test_a_text_of_such_a_name_is_no_variable(name):
-    """`environment: production` is told by history and drift as in the object's own answer."""
+    """History and drift show `environment: production`, as the object's own answer does."""
     one, other = ({"kind": "Thing", "metadata": {}, "spec": {name: v}} for v in ("a", "b"))
     (field,) = changed_fields(one, other)[0]
     assert (field.before, field.after) == ('"a"', '"b"')

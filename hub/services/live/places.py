@@ -80,7 +80,7 @@ def values_of(tx: Transaction, uid: str) -> tuple[str, ...]:
 
 
 def _texts(place: Place) -> Iterator[str]:
-    """What may be read of a value: of NAME=VALUE its second part, of a document the values inside it."""
+    """Texts that are looked for: of NAME=VALUE its second part, of a document the values inside it."""
     if place.form == Form.DOCUMENT:
         yield from _texts_of_document(place.value)
     elif place.form == Form.ASSIGNMENT and isinstance(place.value, str):

@@ -23,7 +23,7 @@ def plain(text: str, limit: int = MESSAGE_CHARS) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-REDACTED: Final = '"<redacted>"'  # what agents tell of a secret value
+REDACTED: Final = '"<redacted>"'  # agents send it in place of a secret value
 PATH_CHARS, VALUE_CHARS, INSTANT_CHARS = 1024, 1024, 40
 
 
