@@ -34,7 +34,7 @@ Step = str | int  # the name of a field, or the place in a list
 
 
 class Form(StrEnum):
-    """The form of a text with a value: a value alone, NAME=VALUE, a value of a setting, a document with variables."""
+    """The form of a text with a value: it alone, NAME=VALUE, a setting, a document with variables."""
 
     VALUE = "Value"
     ASSIGNMENT = "Assignment"
