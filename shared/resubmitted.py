@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from shared.generated import is_generated
 from shared.labels import AFTER, CRON_JOB, CRON_JOB_TIME, SUBMITTED_BY
+from shared.secrecy import marked
 
 Json = dict[str, Any]
 _AGAIN: Final = re.compile(r"(.+)-r(\d{1,6})")
 _LONGEST: Final = 63
-_HIDDEN: Final = "[hidden]"  # what the hub shows in place of what somebody may not see
 # What an API server adds to a Job for itself, and says of its pods.
 _OF_THE_HUB: Final = (SUBMITTED_BY, CRON_JOB, CRON_JOB_TIME)  # a copy has no scheduled time
 _OF_THE_SERVER: Final = ("selector", "manualSelector", "managedBy", "suspend")
@@ -55,9 +55,7 @@ def waits_for(manifest: Json, jobs: Sequence[str]) -> Json:
 
 def is_hidden(value: Any) -> bool:
     """Whether something in it was hidden from whoever reads it: a copy would run without that."""
-    if isinstance(value, dict):
-        return value.get("value") == _HIDDEN or any(is_hidden(each) for each in value.values())
-    return isinstance(value, list) and any(is_hidden(each) for each in value)
+    return any(True for _ in marked(value))
 
 
 def _own(metadata: Json) -> Json:

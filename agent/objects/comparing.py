@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from agent.objects import drift
 from agent.objects.drift import ABSENT, Difference, Object
@@ -55,15 +56,18 @@ def told(
     for each in found:
         if each.pointer in said:
             continue  # an addition at the place of a desired item that is gone
-        secret = drift.is_secret(manifest, each.path)
         before = known.get(each.pointer)
         said[each.pointer] = Drift.model_construct(
             path=each.pointer,
-            hub=drift.shown(each.hub, secret),
-            member=drift.shown(each.member, secret),
+            hub=_shown(manifest, each.path, each.hub),
+            member=_shown(manifest, each.path, each.member),
             first_seen=before.first_seen if before is not None else now_text,
         )
     return said
+
+
+def _shown(manifest: Object, path: drift.Path, value: Any) -> str | None:
+    return drift.shown(value, drift.is_secret(manifest, path, value))
 
 
 def has_added(found: Iterable[Difference]) -> bool:

@@ -6,7 +6,6 @@ ours and so never drift. Jobs are created once and not applied, so for them only
 their API lets change are compared, by value.
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,8 +29,6 @@ _USUAL_KEYS = (("name",), ("key",), ("containerPort", "protocol"), ("port", "pro
 _OWN_ANNOTATIONS = frozenset(
     {labels.GENERATION, labels.SPEC_HASH, labels.INCARNATION, labels.PLACED_BY}
 )
-# What may have a key `env` that is no list of environment variables.
-_NO_ENVIRONMENT = frozenset({"labels", "annotations", "matchLabels", "nodeSelector", "data"})
 _NOT_COMPARED = frozenset({"apiVersion", "kind", "status"})
 _AMOUNTS = frozenset({"requests", "limits", "hard", "overhead", "capacity", "sizeLimit"})
 
@@ -156,13 +153,11 @@ def at(obj: Any, path: Path) -> Any:
     return obj
 
 
-def is_secret(manifest: Object, path: Path) -> bool:
-    """Whether the value at this path is a Secret's, its labels apart, or an environment variable's."""
+def is_secret(manifest: Object, path: Path, value: Any) -> bool:
+    """Whether `value`, at this path, is a Secret's, its labels apart, or an environment variable's."""
     if manifest.get("kind") == "Secret":
         return path[:2] != ("metadata", "labels")
-    return any(
-        part == "env" and above not in _NO_ENVIRONMENT for above, part in itertools.pairwise(path)
-    )
+    return secrecy.is_hidden_at(path, value, manifest)
 
 
 # --- walking -------------------------------------------------------------------------------------

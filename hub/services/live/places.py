@@ -1,6 +1,6 @@
 """Locates the pods of a job by the store: the agent to ask, or the reason why it can not be asked."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 import orjson
@@ -11,7 +11,9 @@ from hub.services.index.fleet import state_of
 from hub.store import clusters, manifests, workloads
 from hub.store.transaction import Transaction
 from shared.errors import Rejected
+from shared.manifest_yaml import read_yaml
 from shared.reject_codes import RejectCode
+from shared.secrecy import Form, Place, places
 
 _NOT_THERE: Final = frozenset({State.HELD, State.PENDING, State.RESERVED, State.PLACED})
 _LEAST_CHARACTERS: Final = 4  # of a value that is looked for: a shorter one is in every other word
@@ -65,8 +67,9 @@ def values_of(tx: Transaction, uid: str) -> tuple[str, ...]:
     found = manifests.latest(tx, uid)
     if found is None:
         return ()
-    values: set[str] = set()
-    _collect(orjson.loads(found[1]), values)
+    given = (text for place in places(orjson.loads(found[1])) for text in _texts(place))
+    lines = (line.strip() for text in given for line in text.splitlines())
+    values = {line for line in lines if len(line) >= _LEAST_CHARACTERS}
     if len(values) > _MOST_VALUES:
         text = (
             f"values of its environment variables have more than {_MOST_VALUES} lines, too many to hide "
@@ -76,16 +79,33 @@ def values_of(tx: Transaction, uid: str) -> tuple[str, ...]:
     return tuple(sorted(values, key=lambda each: (-len(each), each)))
 
 
-def _collect(value: object, into: set[str]) -> None:
+def _texts(place: Place) -> Iterator[str]:
+    """Texts that are looked for: of NAME=VALUE its second part, of a document the values inside it."""
+    if place.form == Form.DOCUMENT:
+        yield from _texts_of_document(place.value)
+    elif place.form == Form.ASSIGNMENT and isinstance(place.value, str):
+        name, _, value = place.value.partition("=")
+        yield value or name
+    else:
+        yield from _scalars(place.value)
+
+
+def _texts_of_document(text: str) -> Iterator[str]:
+    """Of what can not be read all of it."""
+    try:
+        found = places(read_yaml(text.encode())) if text.strip() else []
+    except (Rejected, UnicodeEncodeError):
+        yield text
+        return
+    for each in found:
+        yield from _texts(each)
+
+
+def _scalars(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
     if isinstance(value, list):
         for each in value:
-            _collect(each, into)
-    if not isinstance(value, dict):
-        return
-    for name, each in value.items():
-        if name == "env" and isinstance(each, list):
-            given = (str(one.get("value") or "") for one in each if isinstance(one, dict))
-            lines = (line.strip() for text in given for line in text.splitlines())
-            into.update(line for line in lines if len(line) >= _LEAST_CHARACTERS)
-        else:
-            _collect(each, into)
+            yield from _scalars(each)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)

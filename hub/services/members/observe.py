@@ -21,7 +21,7 @@ from hub.services.members.report_order import ReportOrder, ReportPlace, last_wor
 from hub.services.members.terms import BLIND, TOO_OLD, is_blind
 from hub.services.members.verdicts.api_server import down_view
 from hub.services.members.verdicts.judgement import Judgement
-from hub.services.members.verdicts.plain_text import REASON_CHARS, bounded_drift, plain
+from hub.services.members.verdicts.plain_text import REASON_CHARS, bounded_drift, drift_text, plain
 from hub.services.works import accounted, counters, restored
 from hub.services.works.later_epochs import NEWER_EPOCH, at_epoch, go_on_in, later_epoch
 from hub.services.works.retries import RETRYING
@@ -328,7 +328,7 @@ def _new_drifts(cluster: str, entry: Observed, work: StandingWork) -> list[_Said
         _Said(
             work,
             "Drifted",
-            plain(f"{each.path} on {cluster}: {each.hub} on the hub, {each.member} in the member"),
+            drift_text(cluster, each),
             EventFacts(cluster, subject=each.path[:SUBJECT_CHARS]),
         )
         for each in entry.drift[:MOST_DRIFTS]

@@ -28,7 +28,9 @@ from shared.errors import Rejected
 from shared.groups import PLACEMENT
 from shared.kinds.envelope_v1 import open_envelope
 from shared.kinds.registry import parse
+from shared.pointers import steps
 from shared.reject_codes import RejectCode
+from shared.secrecy import HIDDEN, places_at
 from shared.wire.versions import APPLY_RULES
 
 IGNORE: Final = f"{keys.PREFIX}ignore-drift"
@@ -251,14 +253,21 @@ def _operation(drift: JsonView) -> Json:
     if member is None:
         return {"op": "remove", "path": path}
     if _REDACTED in member:
-        text = f"the value of {path} is secret, and the hub has no copy: apply the object with that value"
-        raise Rejected(RejectCode.INVALID_STATE, text, "path")
+        raise Rejected(RejectCode.INVALID_STATE, _secret(path), "path")
     try:
         value = orjson.loads(member)
     except orjson.JSONDecodeError:
         text = f"the value of {path} is too long to be reported whole: take it over by hand"
         raise Rejected(RejectCode.INVALID_STATE, text, "path") from None
+    if any(each.value == HIDDEN for each in places_at(steps(path), value, {})):
+        raise Rejected(RejectCode.INVALID_STATE, _secret(path), "path")
     return {"op": "add" if drift.get("hub") is None else "replace", "path": path, "value": value}
+
+
+def _secret(path: str) -> str:
+    return (
+        f"the value of {path} is secret, and the hub has no copy: apply the object with that value"
+    )
 
 
 def _put(manifest: Json, operation: JsonView) -> None:

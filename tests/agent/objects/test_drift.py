@@ -213,20 +213,24 @@ def test_exactly_the_changed_keys_drift(data, draw):
     assert paths == changed
 
 
+VARIABLE = {"name": "A", "value": "x"}
+
+
 @pytest.mark.parametrize(
-    ("path", "secret"),
+    ("path", "value", "secret"),
     [
-        (("spec", "template", "spec", "containers", "0", "env", "1", "value"), True),
-        (("spec", "template", "spec", "containers", "0", "env", "1"), True),
-        (("spec", "template", "spec", "containers", "0", "env"), True),
-        (("spec", "template", "metadata", "labels", "env"), False),
-        (("spec", "template", "spec", "nodeSelector", "env"), False),
-        (("spec", "replicas"), False),
+        (("spec", "template", "spec", "containers", "0", "env", "1", "value"), "x", True),
+        (("spec", "template", "spec", "containers", "0", "env", "1"), VARIABLE, True),
+        (("spec", "template", "spec", "containers", "0", "env"), [VARIABLE], True),
+        (("spec", "template", "spec", "containers", "0", "env", "1", "name"), "A", False),
+        (("spec", "template", "metadata", "labels", "env"), "test", False),
+        (("spec", "template", "spec", "nodeSelector", "env"), "test", False),
+        (("spec", "replicas"), 1, False),
     ],
 )
-def test_drifted_environment_is_told_without_its_values(path, secret):
+def test_drifted_environment_is_told_without_its_values(path, value, secret):
     """That a variable drifted is told, its values are not: whoever may see drift may not see them."""
-    assert drift.is_secret({"kind": "Deployment"}, path) is secret
+    assert drift.is_secret({"kind": "Deployment"}, path, value) is secret
 
 
 def test_values_that_hold_environment_are_told_without_it():
@@ -238,4 +242,4 @@ def test_values_that_hold_environment_are_told_without_it():
 @pytest.mark.parametrize(("part", "secret"), [("annotations", True), ("labels", False)])
 def test_of_a_secret_only_labels_are_told(part, secret):
     """Annotations of a Secret may hold its content, as kubectl's last-applied one does."""
-    assert drift.is_secret({"kind": "Secret"}, ("metadata", part, "k")) is secret
+    assert drift.is_secret({"kind": "Secret"}, ("metadata", part, "k"), "v") is secret

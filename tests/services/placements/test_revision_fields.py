@@ -44,7 +44,7 @@ A, B = {"name": "KEY", "value": "one"}, {"name": "KEY", "value": "two"}
             pod("a", B),
             [("/spec/containers/0/env/0/value", "[hidden]", "[hidden]")],
         ),
-        (pod("a", A), pod("a"), [("/spec/containers/0/env", "[hidden]", "[hidden]")]),
+        (pod("a", A), pod("a"), [("/spec/containers/0/env", "[hidden]", "[]")]),
         (pod("a", A), NO_POD, [("/spec/containers", "[hidden]", "[]")]),
         (NO_POD, PLAIN_POD, [("/spec/containers", "[]", '[{"name":"main"}]')]),
         (config() | {"status": {"x": 1}}, config() | {"status": {"x": 2}}, []),

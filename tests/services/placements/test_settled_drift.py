@@ -206,8 +206,12 @@ async def test_what_kubectl_made_is_changed_by_kubectl(tmp_path: Path, how: str,
 
 @pytest.mark.parametrize(
     ("member", "code"),
-    [('"<redacted>"', "InvalidState"), ('"' + "x" * 1022 + "…", "InvalidState")],
-    ids=["secret", "cut"],
+    [
+        ('"<redacted>"', "InvalidState"),
+        ('{"env":[{"name":"T","value":"[hidden]"}]}', "InvalidState"),
+        ('"' + "x" * 1022 + "…", "InvalidState"),
+    ],
+    ids=["secret", "secret inside", "cut"],
 )
 async def test_what_the_hub_was_not_told_whole_is_not_accepted(
     tmp_path: Path, member: str, code: str

@@ -11,7 +11,8 @@ from typing import Final
 import orjson
 
 from shared.documents import Json, JsonView
-from shared.secrecy import HIDDEN, is_secret
+from shared.pointers import steps
+from shared.secrecy import HIDDEN, is_secret, places_at
 
 MOST_FIELDS: Final = 20  # of one object
 MOST_VALUE: Final = 120  # characters of a value that are shown
@@ -37,7 +38,11 @@ def changed_fields(before: JsonView, after: JsonView) -> tuple[list[Changed], in
     secret = is_secret(before) or is_secret(after)
     every = list(_differences("", _said(before), _said(after)))
     shown = [
-        Changed(path, _shown(path, one, secret=secret), _shown(path, other, secret=secret))
+        Changed(
+            path,
+            _shown(path, one, before, secret=secret),
+            _shown(path, other, after, secret=secret),
+        )
         for path, one, other in every[:MOST_FIELDS]
     ]
     return shown, len(every)
@@ -63,20 +68,13 @@ def _differences(path: str, one: object, other: object) -> Iterator[tuple[str, o
         yield path, one, other
 
 
-def _shown(path: str, value: object, *, secret: bool) -> str:
+def _shown(path: str, value: object, manifest: JsonView, *, secret: bool) -> str:
     if value is _ABSENT:
         return ""
     whole = f"{path}/"
     if secret and whole.startswith(tuple(f"{each}/" for each in _CONTENTS)):
         return HIDDEN
-    if "/env/" in whole or _holds_env(value):
+    if places_at(steps(path), value, manifest):
         return HIDDEN
     text = orjson.dumps(value).decode()
     return text if len(text) <= MOST_VALUE else f"{text[:MOST_VALUE]}…"
-
-
-def _holds_env(value: object) -> bool:
-    """Is there a list of environment variables in it?"""
-    if isinstance(value, Mapping):
-        return "env" in value or any(_holds_env(each) for each in value.values())
-    return isinstance(value, list) and any(_holds_env(each) for each in value)
