@@ -73,6 +73,35 @@ async def test_only_kinds_that_an_api_server_may_serve_beside_those_built_in_are
         assert (told["code"], why in str(told)) == ("InvalidValue", True), told
 
 
+@pytest.mark.parametrize("path", ["/v1/kinds:check", "/v1/apply"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("Job", "Job"), ("JOB", "Job"), ("CronJob", "CronJob"), ("Workload", "Workload")),
+        *(("Pod", "Pod"), ("Deployment", "Deployment"), ("Rayjob", "RayJob")),
+        *(
+            ("AppWrapper", "AppWrapper"),
+            ("Clusterqueue", "ClusterQueue"),
+            ("Namespace", "Namespace"),
+        ),
+    ],
+)
+async def test_a_kind_of_the_name_of_a_known_one_is_not_defined_in_another_group(
+    tmp_path, path, kind, name
+):
+    """Its objects would be taken for Jobs, whose absence they would prove; the refusal has the field."""
+    async with served(tmp_path) as hub:
+        of = {"group": "example.org", "version": "v1", "kind": kind}
+        told = (await hub.admin.post(path, json=[a_definition(kind=of)])).json()
+        told = told["items"][0] if "items" in told else told
+        assert told["code"] == "InvalidValue", told
+        field = "spec.structureDefinition.rootComponent.kind"
+        assert told["detail"].startswith(
+            f"{field}: {name} is a kind that Roadstead or Kubernetes has"
+        )
+        assert "define a kind of another name" in told["detail"]
+
+
 async def test_a_kind_of_an_operator_is_defined(tmp_path):
     """With digits and hyphens where an API server allows them."""
     async with served(tmp_path) as hub:

@@ -186,6 +186,20 @@ async def test_kinds_that_are_known_here_are_not_defined_again(tmp_path, of, why
         assert why in refused.error.detail
 
 
+async def test_a_kept_definition_of_the_name_of_a_known_kind_dispatches_nothing(tmp_path):
+    """As a hub before took one: its objects are refused, and a member's absent Job proves nothing of them."""
+    job = {"group": "example.org", "version": "v1", "kind": "Job"}
+    async with a_fleet(tmp_path) as fleet:
+        await fleet.try_apply(a_definition())
+        (held,) = await fleet.hub.read(kind_versions.all_known)
+        earlier = held._replace(name="job", kind="Job", karta=a_definition("job", kind=job))
+        await fleet.hub.write(kind_versions.add, earlier)
+        await declared_kinds.load(fleet.hub.db, fleet.hub.kinds)
+        named = {**a_swarm(), "kind": "Job"}
+        refused = await fleet.try_apply(named)
+        assert (_code(refused), "another name" in refused.error.detail) == ("NoAdapter", True)
+
+
 async def test_an_expression_that_is_not_allowed_is_refused_with_its_field(tmp_path):
     """As `roadstead kinds check` says it."""
     async with a_fleet(tmp_path) as fleet:
