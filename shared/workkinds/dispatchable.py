@@ -14,8 +14,8 @@ from shared.workkinds.places import plain_path
 
 _ENDS: Final = ("completed", "failed")
 _ROOT: Final = ".structureDefinition.rootComponent"
-# Kinds that hub and agents tell from others by their name in one column or field: the work that the hub queues,
-# its own kinds, the workloads of Kubernetes, and the objects that it prepares for members.
+# Kinds that hub and agents tell from others by the name alone: the work that the hub queues, its own kinds, the
+# workloads of Kubernetes, and the objects that it prepares for members.
 _KUBERNETES: Final = (
     *(
         "Job",
@@ -37,17 +37,17 @@ _TAKEN: Final = {
 
 
 def taken_name(of: KindName) -> str:
-    """The reason against a definition of this kind by administrators, for its name; "" if there is none.
+    """Why administrators may not define a kind of this name; "" if they may.
 
-    An object is told from a Job by the name of its kind: an absent `Job` of another group would prove that
-    a Job is absent, and let it start twice.
+    Hub and agents know a Job by the name of its kind: an absent `Job` of another group would prove that a Job
+    is absent, which then started twice.
     """
     name = _TAKEN.get(of.kind.casefold())
     if name is None:
         return ""
     return (
-        f"{name} is a kind that Roadstead or Kubernetes has, and {of} would be taken for it: define a kind of "
-        "another name; objects of this one go to members by placements, without a queue"
+        f"{name} is a kind that Roadstead or Kubernetes has, and {of} would be taken for it: define a kind "
+        "of another name; objects of this one go to members by placements, without a queue"
     )
 
 
@@ -63,7 +63,7 @@ def lacking(definition: Definition) -> list[str]:
 
 
 def _of_name(definition: Definition) -> Iterator[str]:
-    """What an earlier hub may have kept; `roadstead kinds check` reads it too."""
+    """An earlier hub may have kept such a definition; `roadstead kinds check` reads any."""
     if not definition.trusted and (why := taken_name(definition.of)):
         yield f"spec{_ROOT}.kind: {why}"
 
