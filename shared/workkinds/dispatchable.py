@@ -14,8 +14,8 @@ from shared.workkinds.places import plain_path
 
 _ENDS: Final = ("completed", "failed")
 _ROOT: Final = ".structureDefinition.rootComponent"
-# Kinds that hub and agents tell from others by the name alone: the work that the hub queues, its own kinds, the
-# workloads of Kubernetes, and the objects that it prepares for members.
+# Kinds that hub and agents know by the name alone: the work that the hub queues, its own kinds, the workloads
+# of Kubernetes, and the objects that it prepares for members.
 _KUBERNETES: Final = (
     *(
         "Job",
