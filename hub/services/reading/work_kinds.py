@@ -43,6 +43,7 @@ _TTLS: Final = (
 )
 _RAY_CLASS: Final = f"/metadata/labels/{RAY_PRIORITY_CLASS.replace('/', '~1')}"
 _APP_WRAPPER: Final = ("workload.codeflare.dev/v1beta2", "AppWrapper")
+SECOND: Final = " ("  # behind a field, and before a number, of its later values
 _MOST_SECONDS: Final = 2**31 - 1
 
 
@@ -142,19 +143,28 @@ def _read(
 def _own_classes(
     definition: Definition, document: Json, reader: KindReader, language: Language
 ) -> dict[str, str]:
-    """The priority classes that fields of the kind name, and of what is wrapped, by their fields."""
+    """The priority classes that fields of the kind name, and of what is wrapped, by their fields.
+
+    Each of several values of an expression has a name: all are judged.
+    """
+    found: dict[str, str] = {}
     try:
-        found = dict(named_classes(definition, ObjectView(document, language, reader.syntax)))
+        for at, name in named_classes(definition, ObjectView(document, language, reader.syntax)):
+            _note(found, at, name)
         for each in wrapped(document) if definition.extended.plugin == WRAPPER else ():
             inner = reader.catalog.find(kind_name(each.document))
             view = ObjectView(each.document, language, reader.syntax)
             for at, name in named_classes(inner, view) if inner is not None else ():
-                found[f"{each.at}.{at}"] = name
+                _note(found, f"{each.at}.{at}", name)
             if own := value_at(each.document, _RAY_CLASS):
                 found[f"{each.at}.metadata.labels[{RAY_PRIORITY_CLASS}]"] = str(own)
     except StoppedEvaluation as why:
         raise Rejected(RejectCode.INVALID_VALUE, f"set aside: {why}", "spec") from None
     return found
+
+
+def _note(found: dict[str, str], at: str, name: str) -> None:
+    found[f"{at}{SECOND}{len(found) + 1})" if at in found else at] = name
 
 
 def _held(
