@@ -147,7 +147,13 @@ def _drafts(
             manifest, version = _version_of(value)
             parsed = parse(manifest, default_namespace=namespace, declared=kinds)
             made = draft(
-                parsed, now, index=index, submitted_by=who, resource_version=version, kinds=kinds
+                parsed,
+                now,
+                index=index,
+                submitted_by=who,
+                resource_version=version,
+                kinds=kinds,
+                stands=True,
             )
             documents.append(refuse_hidden(made))
         except Rejected as refusal:

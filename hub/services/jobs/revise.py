@@ -111,7 +111,7 @@ def _redrafted(tx: Transaction, row: Workload, manifest: Json) -> Draft:
     """The draft of a job's own manifest; one of an administrator's kind is not read again."""
     kept = _kept(tx, row)
     if kept is None:
-        return draft(parse_own_job(manifest), tx.now)
+        return draft(parse_own_job(manifest), tx.now, stands=True)
     declared = {(row.api_version, row.kind)}
     return draft(parse_own_job(manifest, declared=declared), tx.now, kept=kept)
 
