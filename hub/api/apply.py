@@ -52,6 +52,7 @@ REFUSES: Final = (
     RejectCode.BEING_DELETED,
     RejectCode.CLUSTER_NOT_EMPTY,
     RejectCode.FORBIDDEN,
+    RejectCode.KIND_IN_USE,
     RejectCode.NOT_FOUND,
     RejectCode.OWNED_ELSEWHERE,
     RejectCode.QUEUE_NOT_EMPTY,

@@ -352,6 +352,22 @@ async def test_the_kind_of_a_definition_does_not_change_while_jobs_use_it(tmp_pa
         assert (await fleet.try_apply(moved)).error is None
 
 
+async def test_an_extension_of_a_definition_in_use_is_not_pointed_elsewhere(tmp_path):
+    """New objects would be read without it, as if it were deleted; once the jobs ended, it is."""
+    async with a_fleet(tmp_path) as fleet:
+        agent = await _started(fleet)
+        await fleet.try_all(a_definition(), an_extension())
+        applied = await fleet.try_apply(a_swarm())
+        await fleet.told(agent, applied.uid)
+        refused = await fleet.try_apply(an_extension(karta="other"))
+        assert (_code(refused), refused.error.field) == ("KindInUse", "spec.karta")
+        assert "team-a/bees" in refused.error.detail
+        assert await _versions(fleet) == [("swarm@1", True)]
+        assert (await fleet.try_apply(an_extension(priorityPaths=[".spec.rank"]))).error is None
+        await agent.sync(ran(applied.uid, 1, result="Succeeded", succeeded=2))
+        assert (await fleet.try_apply(an_extension(karta="other"))).error is None
+
+
 async def test_an_evaluation_that_takes_too_long_sets_the_object_aside(tmp_path):
     """Its process is ended, the refusal has the reason, and the next object is read by a new one."""
     marks = ".spec.agents.marks[]"
