@@ -6,7 +6,8 @@ import pytest
 
 from hub.api.kinds import MOST_SAMPLES
 from tests.api.serving import Served, served
-from tests.services.kinds.swarms import a_definition, a_swarm
+from tests.services.hubs import a_queue
+from tests.services.kinds.swarms import a_definition, a_swarm, an_extension
 
 pytestmark = pytest.mark.anyio
 # A product of many: allowed by its syntax, and work for minutes.
@@ -100,6 +101,15 @@ async def test_a_kind_of_the_name_of_a_known_one_is_not_defined_in_another_group
             f"{field}: {name} is a kind that Roadstead or Kubernetes has"
         )
         assert "define a kind of another name" in told["detail"]
+
+
+async def test_an_extension_in_use_that_is_pointed_elsewhere_is_a_conflict(tmp_path):
+    """The answer to apply is 409, as its description says."""
+    async with served(tmp_path) as hub:
+        for each in (*a_queue("q"), a_definition(), an_extension(), a_swarm()):
+            assert (await hub.admin.post("/v1/apply", json=each)).status_code == 200
+        refused = await hub.admin.post("/v1/apply", json=an_extension(karta="other"))
+        assert (refused.status_code, refused.json()["code"]) == (409, "KindInUse")
 
 
 async def test_a_kind_of_an_operator_is_defined(tmp_path):

@@ -109,17 +109,29 @@ def _refuse_another_karta(tx: Transaction, given: Parsed, row: StoredObject) -> 
     It would end there as by its deletion.
     """
     name, other = _extended(row), (given.raw.get("spec") or {}).get("karta")
-    if name != other and (used := kind_versions.uses(tx, name, _NAMED + 1)):
+    if name != other and _is_part(tx, row) and (used := kind_versions.uses(tx, name, _NAMED + 1)):
         text = (
             f"{_EXTENDED_FIELD}: jobs are read by the definition {name}, of which this is a part"
         )
         raise Rejected(RejectCode.KIND_IN_USE, _with_jobs(text, name, used), _EXTENDED_FIELD)
 
 
+def _is_part(tx: Transaction, row: StoredObject) -> bool:
+    """True if objects are read by this extension: a second one of its Karta, which is not accepted, goes."""
+    parts = (
+        (each.extension or {}).get("metadata") or {}
+        for each in kind_versions.all_known(tx)
+        if each.current and each.name == _extended(row)
+    )
+    return any(each.get("name") == row.name for each in parts)
+
+
 def refuse_if_used(tx: Transaction, row: StoredObject) -> None:
     """Raise Rejected (KindInUse), with some of the jobs, for a definition by which jobs are read."""
     kind = (row.api_group, row.kind)
     if kind not in (KARTA, EXTENSION):
+        return
+    if kind == EXTENSION and not _is_part(tx, row):
         return
     name = row.name if kind == KARTA else _extended(row)
     if used := kind_versions.uses(tx, name, _NAMED + 1):

@@ -368,6 +368,21 @@ async def test_an_extension_of_a_definition_in_use_is_not_pointed_elsewhere(tmp_
         assert (await fleet.try_apply(an_extension(karta="other"))).error is None
 
 
+async def test_a_second_extension_of_a_definition_in_use_is_deleted(tmp_path):
+    """It is not accepted, so that no job is read by it: it may go, and the first one may not."""
+    async with a_fleet(tmp_path) as fleet:
+        agent = await _started(fleet)
+        await fleet.try_all(a_definition(), an_extension())
+        applied = await fleet.try_apply(a_swarm())
+        await fleet.told(agent, applied.uid)
+        second = await fleet.try_apply(an_extension(name="second"))
+        assert "several KindExtensions" in second.warnings[0]
+        with pytest.raises(Rejected, match="jobs are read by"):
+            await _delete(fleet, "roadstead.dev", "KindExtension", "swarm")
+        await _delete(fleet, "roadstead.dev", "KindExtension", "second")
+        assert await _versions(fleet) == [("swarm@1", True)]
+
+
 async def test_an_evaluation_that_takes_too_long_sets_the_object_aside(tmp_path):
     """Its process is ended, the refusal has the reason, and the next object is read by a new one."""
     marks = ".spec.agents.marks[]"
