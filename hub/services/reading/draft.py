@@ -55,7 +55,7 @@ class Draft:
     not change ClusterQueues, and so makes no LocalQueue outside their quotas. `form`: of work that is no Job,
     how it is written into a member. `schedule`, `child`: of a CronJob that the hub runs, its spec without the
     Job template, and the Job of one run. `refused_if_new`: why it is refused, unless its spec stands already
-    (`standing.judged`).
+    (`taken_before.judged`).
     """
 
     parsed: Parsed

@@ -65,7 +65,7 @@ def read_work(
 
     `from_client`: it came by REST, not from a hub cluster, whose API server has dropped unknown fields.
     `kinds`: those that administrators defined. `stands`: the hub has it, or is asked later whether it does
-    (`standing.judged`), so that `refused_if_new` is not asked. Raises Rejected: every fault of its pod
+    (`taken_before.judged`), so that `refused_if_new` is not asked. Raises Rejected: every fault of its pod
     templates as those of a Job, with the fields, else what its definition refuses (NoAdapter,
     InvalidValue, …); OnEventLoop for one of `kinds` there.
     """
