@@ -212,7 +212,7 @@ def _own_classes(given: Draft, before: Json | None, held_classes: Classes) -> di
 
 
 def _is_of_spec(field: str) -> bool:
-    """True if an expression, which is told as a field, is a plain path below the spec."""
+    """True if the expression of a class is a plain path below the spec."""
     path = "." + field.partition(SECOND)[0]
     return path.startswith(".spec.") and plain_path(path) == path
 

@@ -1,7 +1,7 @@
-"""What stands already is judged by no rule that came later, as long as its spec stays.
+"""Objects that an earlier release took: a rule that came later judges them once their spec changes.
 
-Whoever applies a file again, unchanged or with another label, gets what an earlier release took; a spec that
-is new or has changed is judged by every rule.
+So a file is applied again, unchanged or with another label; a spec that is new or has changed is judged by
+every rule.
 """
 
 from typing import Final
