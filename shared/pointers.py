@@ -11,8 +11,13 @@ def steps(pointer: str) -> list[str]:
 
 def path_of(pointer: str) -> str:
     """A pointer as the path of a field, `spec.parts[0].template`; of a step at most 80 characters."""
-    told = (f"[{step}]" if step.isdecimal() else f".{step[:80]}" for step in steps(pointer))
+    told = (f"[{step}]" if is_position(step) else f".{step[:80]}" for step in steps(pointer))
     return "".join(told).removeprefix(".")
+
+
+def is_position(step: str) -> bool:
+    """True for a position of a list as RFC 6901 writes it: each has one text, and texts are compared."""
+    return step.isascii() and step.isdecimal() and (step == "0" or not step.startswith("0"))
 
 
 def value_at(value: Any, pointer: str) -> Any:
@@ -35,9 +40,13 @@ def below(value: Any, step: str) -> Any:
     """What is one step below a value; None where nothing is."""
     if isinstance(value, Mapping):
         return value.get(step)
-    if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+    if isinstance(value, list) and _within(value, step):
         return value[int(step)]
     return None
+
+
+def _within(items: list[Any], step: str) -> bool:
+    return is_position(step) and len(step) < 20 and int(step) < len(items)
 
 
 def _with(at: Any, way: list[str], given: Any) -> Any:
@@ -50,7 +59,7 @@ def _with(at: Any, way: list[str], given: Any) -> Any:
         if given is None and (not rest or at.get(step) is None):
             return {name: each for name, each in at.items() if rest or name != step}
         return {**at, step: _with(at.get(step), rest, given)}
-    if isinstance(at, list) and step.isdecimal() and int(step) < len(at):
+    if isinstance(at, list) and _within(at, step):
         if given is None and not rest:
             return at
         index = int(step)

@@ -52,6 +52,7 @@ REFUSES: Final = (
     RejectCode.BEING_DELETED,
     RejectCode.CLUSTER_NOT_EMPTY,
     RejectCode.FORBIDDEN,
+    RejectCode.KIND_IN_USE,
     RejectCode.NOT_FOUND,
     RejectCode.OWNED_ELSEWHERE,
     RejectCode.QUEUE_NOT_EMPTY,
@@ -147,7 +148,13 @@ def _drafts(
             manifest, version = _version_of(value)
             parsed = parse(manifest, default_namespace=namespace, declared=kinds)
             made = draft(
-                parsed, now, index=index, submitted_by=who, resource_version=version, kinds=kinds
+                parsed,
+                now,
+                index=index,
+                submitted_by=who,
+                resource_version=version,
+                kinds=kinds,
+                stands=True,
             )
             documents.append(refuse_hidden(made))
         except Rejected as refusal:

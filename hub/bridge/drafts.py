@@ -30,7 +30,9 @@ def _drafted(obj: Object, now: dt.datetime, kinds: DeclaredKinds) -> Draft | Rej
         )
         created = dt.datetime.fromisoformat(obj["metadata"]["creationTimestamp"])
         uid, origin = str(obj["metadata"]["uid"]), Origin.HUB_CLUSTER
-        given = draft(parsed, now, origin=origin, uid=uid, created_at=created, kinds=kinds)
+        given = draft(
+            parsed, now, origin=origin, uid=uid, created_at=created, kinds=kinds, stands=True
+        )
         # On the hub cluster only roles that administer queues may write Workloads.
         return replace(given, may_set_priority=given.is_bare)
     except Rejected as refusal:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from shared.errors import FieldError
 from shared.podsecurity.pods import LISTS, ONES, VIOLATION, Found, Json
 from shared.podsecurity.templates import mappings_of, templates_of
-from shared.pointers import path_of, steps as steps_of
+from shared.pointers import is_position, path_of, steps as steps_of
 
 _CONTAINERS: Final = frozenset({*LISTS, *ONES, "containerSet"})
 _SPEC: Final = "spec"
@@ -33,6 +33,8 @@ def _fault(pointer: str, value: Any, templates: Collection[str]) -> FieldError |
     steps, at = steps_of(pointer), path_of(pointer)
     if len(steps) < 2 or steps[0] != _SPEC:
         text = "the rule of the kind writes here, and it may write the object's spec alone"
+    elif any(step.isdecimal() and not is_position(step) for step in steps):
+        text = "a position of a list is written in ASCII digits, without zeros before it"
     elif any(_overlap(_plain(at), one) for one in templates):
         text = "the rule of the kind writes into a pod template, and it may write none"
     elif _CONTAINERS & set(steps[:-1]) or _brings_containers(steps[-1], value):

@@ -7,21 +7,65 @@ does not say how is good for reading alone.
 from collections.abc import Iterator
 from typing import Final
 
-from shared.workkinds.definition import Assignment, Definition
+from shared.kinds.dispatched import DISPATCHED
+from shared.kinds.registry import KNOWN
+from shared.workkinds.definition import Assignment, Definition, KindName
 from shared.workkinds.places import plain_path
 
 _ENDS: Final = ("completed", "failed")
 _ROOT: Final = ".structureDefinition.rootComponent"
+# Kinds that hub and agents know by the name alone: the work that the hub queues, its own kinds, the workloads
+# of Kubernetes, and the objects that it prepares for members.
+_KUBERNETES: Final = (
+    *(
+        "Job",
+        "CronJob",
+        "Pod",
+        "PodTemplate",
+        "Deployment",
+        "StatefulSet",
+        "ReplicaSet",
+        "DaemonSet",
+    ),
+    *("ReplicationController", "Namespace", "Secret", "Service", "ServiceAccount"),
+    "PersistentVolumeClaim",
+)
+_TAKEN: Final = {
+    name.casefold(): name
+    for name in (*_KUBERNETES, *(kind for _, kind in KNOWN), *(kind for _, kind in DISPATCHED))
+}
+
+
+def taken_name(of: KindName) -> str:
+    """Why administrators may not define a kind of this name; "" if they may.
+
+    Hub and agents know a Job by the name of its kind: an absent `Job` of another group would prove that a Job
+    is absent, which then started twice.
+    """
+    name = _TAKEN.get(of.kind.casefold())
+    if name is None:
+        return ""
+    return (
+        f"{name} is a kind that Roadstead or Kubernetes has, and {of} would be taken for it: define a kind "
+        "of another name; objects of this one go to members by placements, without a queue"
+    )
 
 
 def lacking(definition: Definition) -> list[str]:
     """One sentence for each thing that is missing, with what to add; none: it can be dispatched."""
     return [
+        *_of_name(definition),
         *_of_class(definition),
         *_of_hold(definition),
         *_of_pods(definition),
         *_of_end(definition),
     ]
+
+
+def _of_name(definition: Definition) -> Iterator[str]:
+    """An earlier hub may have kept such a definition; `roadstead kinds check` reads any."""
+    if not definition.trusted and (why := taken_name(definition.of)):
+        yield f"spec{_ROOT}.kind: {why}"
 
 
 def _of_class(definition: Definition) -> Iterator[str]:

@@ -32,6 +32,12 @@ def refuse_growth(api_version: str, kind: str, raw: JsonView) -> None:
 
 
 def _ray_job(raw: JsonView) -> None:
+    if value_at(raw, "/spec/clusterSelector"):
+        raise _refusal(
+            "spec.clusterSelector",
+            "it would run in a RayCluster that is there already, with its quota and its account: leave it "
+            "out, and describe its cluster in rayClusterSpec",
+        )
     _ray_cluster_at("spec.rayClusterSpec")(raw)
     if value_at(raw, "/spec/shutdownAfterJobFinishes") is not True:
         raise _refusal(

@@ -6,7 +6,8 @@ import pytest
 
 from hub.api.kinds import MOST_SAMPLES
 from tests.api.serving import Served, served
-from tests.services.kinds.swarms import a_definition, a_swarm
+from tests.services.hubs import a_queue
+from tests.services.kinds.swarms import a_definition, a_swarm, an_extension
 
 pytestmark = pytest.mark.anyio
 # A product of many: allowed by its syntax, and work for minutes.
@@ -71,6 +72,44 @@ async def test_only_kinds_that_an_api_server_may_serve_beside_those_built_in_are
         told = (await hub.admin.post(path, json=[a_definition(kind=of)])).json()
         told = told["items"][0] if "items" in told else told
         assert (told["code"], why in str(told)) == ("InvalidValue", True), told
+
+
+@pytest.mark.parametrize("path", ["/v1/kinds:check", "/v1/apply"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("Job", "Job"), ("JOB", "Job"), ("CronJob", "CronJob"), ("Workload", "Workload")),
+        *(("Pod", "Pod"), ("Deployment", "Deployment"), ("Rayjob", "RayJob")),
+        *(
+            ("AppWrapper", "AppWrapper"),
+            ("Clusterqueue", "ClusterQueue"),
+            ("Namespace", "Namespace"),
+        ),
+    ],
+)
+async def test_a_kind_of_the_name_of_a_known_one_is_not_defined_in_another_group(
+    tmp_path, path, kind, name
+):
+    """Its objects would be taken for Jobs, whose absence they would prove; the refusal has the field."""
+    async with served(tmp_path) as hub:
+        of = {"group": "example.org", "version": "v1", "kind": kind}
+        told = (await hub.admin.post(path, json=[a_definition(kind=of)])).json()
+        told = told["items"][0] if "items" in told else told
+        assert told["code"] == "InvalidValue", told
+        field = "spec.structureDefinition.rootComponent.kind"
+        assert told["detail"].startswith(
+            f"{field}: {name} is a kind that Roadstead or Kubernetes has"
+        )
+        assert "define a kind of another name" in told["detail"]
+
+
+async def test_an_extension_in_use_that_is_pointed_elsewhere_is_a_conflict(tmp_path):
+    """The answer to apply is 409, as its description says."""
+    async with served(tmp_path) as hub:
+        for each in (*a_queue("q"), a_definition(), an_extension(), a_swarm()):
+            assert (await hub.admin.post("/v1/apply", json=each)).status_code == 200
+        refused = await hub.admin.post("/v1/apply", json=an_extension(karta="other"))
+        assert (refused.status_code, refused.json()["code"]) == (409, "KindInUse")
 
 
 async def test_a_kind_of_an_operator_is_defined(tmp_path):

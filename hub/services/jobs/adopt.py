@@ -124,7 +124,9 @@ def _submitted(
         manifest = _in_default_queue(manifest)
     restored = accounted.restored_at(tx) or tx.now
     given = replace(
-        draft(parse_own_job(manifest, declared=kinds), restored, uid=uid, kinds=kinds),
+        draft(
+            parse_own_job(manifest, declared=kinds), restored, uid=uid, kinds=kinds, stands=True
+        ),
         may_set_priority=True,
         submitted_by=owner,
     )

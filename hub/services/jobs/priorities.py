@@ -8,11 +8,12 @@ people name. A class and a number stay only with what they were given to: who ch
 other or more pods may name them (`_is_same_work`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from hub.services.queues.class_values import WORKLOAD_CLASS, integer
 from hub.services.reading.draft import Draft
+from hub.services.reading.work_kinds import SECOND
 from hub.store import objects
 from hub.store.transaction import Transaction
 from shared.documents import Json
@@ -20,6 +21,7 @@ from shared.errors import FieldError, Rejected
 from shared.labels import PRIORITY_CLASS, QUEUE_NAME, RAY_PRIORITY_CLASS
 from shared.pointers import value_at
 from shared.reject_codes import RejectCode
+from shared.workkinds.places import plain_path
 
 _POD_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 _NAMED_CLASSES: Final = 10
@@ -35,6 +37,8 @@ _NO_PODS: Final = frozenset(
     }
 )
 _TEMPLATE: Final = "jobTemplate"  # of a CronJob
+Classes = Mapping[str, str]
+NO_CLASSES: Final[Classes] = {}
 
 
 class Priorities:
@@ -44,23 +48,28 @@ class Priorities:
         self._tx = tx
         self._values: dict[tuple[str, str, str], int | None] = {}
 
-    def refuse(self, given: Draft, before: Json | None = None) -> Rejected | None:
+    def refuse(
+        self, given: Draft, before: Json | None = None, held: Classes = NO_CLASSES
+    ) -> Rejected | None:
         """Returns the reason to refuse a draft, or None; `before` is the manifest that it replaces.
 
+        `held`: the classes that fields of its kind name, by field, as they were read before.
         Codes: PriorityNotAllowed, PriorityClassNotFound.
         """
         if not (given.is_job or given.is_bare):
             return None
-        found = class_fault(given, before)
+        found = class_fault(given, before, held)
         if found is None and not given.may_set_priority:
             found = next(self._faults(given, before), None)
         if found is None:
             return None
         return Rejected(found.code, f"{found.field}: {found.message}", found.field, (found,))
 
-    def require(self, given: Draft, before: Json | None = None) -> None:
+    def require(
+        self, given: Draft, before: Json | None = None, held: Classes = NO_CLASSES
+    ) -> None:
         """Raise what `refuse` returns."""
-        refusal = self.refuse(given, before)
+        refusal = self.refuse(given, before, held)
         if refusal is not None:
             raise refusal
 
@@ -117,7 +126,9 @@ class Priorities:
         return self._values[key]
 
 
-def class_fault(given: Draft, before: Json | None) -> FieldError | None:
+def class_fault(
+    given: Draft, before: Json | None, held_classes: Classes = NO_CLASSES
+) -> FieldError | None:
     """The fault of a class that the sender's role bindings do not list for the queue that the draft names.
 
     Classes are named by the label, by fields of the kind, and by pod templates. A class that was there before
@@ -132,7 +143,7 @@ def class_fault(given: Draft, before: Json | None) -> FieldError | None:
     stays = queue == given.queue and _is_same_work(given, before)
     if named and named not in allowed and not (stays and named == held):
         return FieldError(field, _CODE, not_bound(named, allowed))
-    for at, own in _own_classes(given, before if stays else None).items():
+    for at, own in _own_classes(given, before if stays else None, held_classes).items():
         if own not in allowed:
             return FieldError(at, _CODE, not_bound(own, allowed))
     stored = _stored_pods(given, before) if stays else {}
@@ -178,18 +189,32 @@ def _without(spec: Json, *names: str) -> Json:
     return {name: value for name, value in spec.items() if name not in _NO_PODS.union(names)}
 
 
-def _own_classes(given: Draft, before: Json | None) -> dict[str, str]:
+def _own_classes(given: Draft, before: Json | None, held_classes: Classes) -> dict[str, str]:
     """The classes that fields of the kind name, by field, without those that stay in the queue.
 
-    The spec of `before`, and so each field of it, stays; a label may change.
+    The spec of `before`, and so each field of it, stays. Labels and annotations may change, and an expression
+    of an administrator may read them: such a class stays where it was held before.
     """
-    found = {} if given.form is None or before is not None else dict(given.form.classes)
+    classes = {} if given.form is None else given.form.classes
+    declared = given.form is not None and given.form.kind_version
+    found = {
+        field: named
+        for field, named in classes.items()
+        if before is None
+        or (declared and not _is_of_spec(field) and held_classes.get(field) != named)
+    }
     if given.parsed.group == _RAY:
         named = given.parsed.labels.get(RAY_PRIORITY_CLASS)
         held = ((before or {}).get("metadata") or {}).get("labels") or {}
         if named and named != held.get(RAY_PRIORITY_CLASS):
             found[f"metadata.labels[{RAY_PRIORITY_CLASS}]"] = str(named)
     return found
+
+
+def _is_of_spec(field: str) -> bool:
+    """True if the expression of a class is a plain path below the spec."""
+    path = "." + field.partition(SECOND)[0]
+    return path.startswith(".spec.") and plain_path(path) == path
 
 
 def _class_and_queue(before: Json, given: Draft) -> tuple[str, str]:

@@ -60,8 +60,9 @@ def revise_job(tx: Transaction, given: Draft, row: Workload, intake: Intake) -> 
     if before is None:
         return False
     old = before.manifest
-    given = _as_accepted(tx, given, row)
-    Priorities(tx).require(given, old)
+    kept = _kept(tx, row) if given.form is not None else None
+    given = _as_accepted(given, kept)
+    Priorities(tx).require(given, old, {} if kept is None else kept.form.classes)
     scaled = _scaled(given)
     _refuse_immutable(old, given, row, scaled)
     columns = WorkloadColumns()
@@ -110,18 +111,20 @@ def _redrafted(tx: Transaction, row: Workload, manifest: Json) -> Draft:
     """The draft of a job's own manifest; one of an administrator's kind is not read again."""
     kept = _kept(tx, row)
     if kept is None:
-        return draft(parse_own_job(manifest), tx.now)
+        return draft(parse_own_job(manifest), tx.now, stands=True)
     declared = {(row.api_version, row.kind)}
     return draft(parse_own_job(manifest, declared=declared), tx.now, kept=kept)
 
 
-def _as_accepted(tx: Transaction, given: Draft, row: Workload) -> Draft:
-    """A job stays with the version of the definition by which it was accepted: its spec is the same."""
-    kept = _kept(tx, row) if given.form is not None else None
-    if kept is None or given.form == kept.form:
+def _as_accepted(given: Draft, kept: ReadWork | None) -> Draft:
+    """A job stays with the version of the definition by which it was accepted: its spec is the same.
+
+    Its labels and annotations are not, and may name another priority class.
+    """
+    if kept is None or given.form is None or given.form == kept.form:
         return given
     parsed = replace(given.parsed, pod_sets=kept.pod_sets)
-    return replace(given, parsed=parsed, form=kept.form)
+    return replace(given, parsed=parsed, form=replace(kept.form, classes=given.form.classes))
 
 
 def _kept(tx: Transaction, row: Workload) -> ReadWork | None:

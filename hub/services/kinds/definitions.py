@@ -22,6 +22,7 @@ from shared.reject_codes import RejectCode
 from shared.workkinds import parse_extension, parse_karta
 from shared.workkinds.catalog import builtin_catalog, read_definitions
 from shared.workkinds.definition import Definition, Karta, KindName
+from shared.workkinds.dispatchable import taken_name
 from shared.workkinds.jq_language import CompiledSyntax
 from shared.workkinds.places import plain_path
 from shared.workkinds.plugins import PLUGINS
@@ -114,7 +115,7 @@ def _not_to_be_defined(of: KindName) -> str:
         return f"Roadstead brings the definition of {of.kind} of {of.group or 'the core group'}"
     if "." not in of.group or of.group.endswith(".k8s.io") or of.group in _OURS:
         return f"{of} is no custom resource of an operator: those alone are defined"
-    return ""
+    return taken_name(of)
 
 
 @dataclass(frozen=True, slots=True)

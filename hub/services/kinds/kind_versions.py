@@ -31,6 +31,7 @@ from shared.workkinds.dispatchable import lacking
 ACCEPTED, DISPATCHED = "Accepted", "Dispatched"
 MOST: Final = 100  # Kartas
 _KEPT: Final = 20  # versions of a name that no job uses
+_EXTENDED_FIELD: Final = "spec.karta"  # of a KindExtension
 _NAMED: Final = 10  # jobs, in a refusal
 
 
@@ -82,7 +83,7 @@ def require(tx: Transaction, given: Parsed, row: StoredObject | None) -> None:
     """Refuse a document that may not be kept beside what the hub has; `row`: the one that it changes.
 
     Raises Rejected: TooManyItems where no further Karta, or extension, is kept; KindInUse for a Karta of
-    another kind than that of the jobs that are read by it.
+    another kind than that of the jobs that are read by it, and for an extension that leaves such a Karta.
     """
     if not is_definition(given.group, given.kind):
         return
@@ -91,6 +92,8 @@ def require(tx: Transaction, given: Parsed, row: StoredObject | None) -> None:
         raise Rejected(RejectCode.TOO_MANY_ITEMS, text, "kind")
     if row is not None and (given.group, given.kind) == KARTA:
         refuse_another_kind(tx, given.name, kind_of(given.raw))
+    if row is not None and (given.group, given.kind) == EXTENSION:
+        _refuse_another_karta(tx, given, row)
 
 
 def refuse_another_kind(tx: Transaction, name: str, of: KindName) -> None:
@@ -100,10 +103,35 @@ def refuse_another_kind(tx: Transaction, name: str, of: KindName) -> None:
         raise Rejected(RejectCode.KIND_IN_USE, _with_jobs(text, name, used), _KIND_FIELD)
 
 
+def _refuse_another_karta(tx: Transaction, given: Parsed, row: StoredObject) -> None:
+    """Raise Rejected (KindInUse) for an extension that would leave a Karta by which jobs are read.
+
+    It would end there as by its deletion.
+    """
+    name, other = _extended(row), (given.raw.get("spec") or {}).get("karta")
+    if name != other and _is_part(tx, row) and (used := kind_versions.uses(tx, name, _NAMED + 1)):
+        text = (
+            f"{_EXTENDED_FIELD}: jobs are read by the definition {name}, of which this is a part"
+        )
+        raise Rejected(RejectCode.KIND_IN_USE, _with_jobs(text, name, used), _EXTENDED_FIELD)
+
+
+def _is_part(tx: Transaction, row: StoredObject) -> bool:
+    """True if objects are read by this extension: a second one of its Karta, which is not accepted, goes."""
+    parts = (
+        (each.extension or {}).get("metadata") or {}
+        for each in kind_versions.all_known(tx)
+        if each.current and each.name == _extended(row)
+    )
+    return any(each.get("name") == row.name for each in parts)
+
+
 def refuse_if_used(tx: Transaction, row: StoredObject) -> None:
     """Raise Rejected (KindInUse), with some of the jobs, for a definition by which jobs are read."""
     kind = (row.api_group, row.kind)
     if kind not in (KARTA, EXTENSION):
+        return
+    if kind == EXTENSION and not _is_part(tx, row):
         return
     name = row.name if kind == KARTA else _extended(row)
     if used := kind_versions.uses(tx, name, _NAMED + 1):

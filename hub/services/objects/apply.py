@@ -27,7 +27,7 @@ from hub.services.questions import jobs
 from hub.services.queues import cohort_rules, queue_edits, unqueued
 from hub.services.queues.defaults import ensure_namespaces, row_of
 from hub.services.queues.refresh import concerns_queues, refresh_queues
-from hub.services.reading import twins
+from hub.services.reading import taken_before, twins
 from hub.services.reading.draft import Draft
 from hub.services.reading.pod_security import Gatekeeper
 from hub.services.works.withdraw import withdraw_jobs
@@ -77,7 +77,7 @@ def apply_documents(
     parents = cohort_rules.Parents(tx)
     queues_changed = kinds_changed = False
     for index, document in enumerate(documents):
-        given = _over_held(tx, document)
+        given = taken_before.judged(tx, _over_held(tx, document))
         if isinstance(given, Rejected):
             named = document if isinstance(document, Draft) else None
             results[index] = Applied(index, REJECTED, draft=named, error=given)

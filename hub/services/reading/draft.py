@@ -20,9 +20,10 @@ from hub.services.context.ids import generated_name, new_uid
 from hub.services.kinds import definitions
 from hub.services.kinds.declared_kinds import NONE, DeclaredKinds
 from hub.services.reading.cron_jobs import read_cron_job
-from hub.services.reading.work_kinds import ReadWork, read_work
+from hub.services.reading.work_kinds import ReadWork, read_work, refused_if_new
 from shared import labels as keys
 from shared.documents import Json
+from shared.errors import Rejected
 from shared.generated import clean_template
 from shared.kinds.kueue_v1beta2 import GROUP as KUEUE
 from shared.kinds.metadata import controllers_of
@@ -53,7 +54,8 @@ class Draft:
     `priority_from`: who answers for the priority number of a bare Workload. `within_quotas`: its sender may
     not change ClusterQueues, and so makes no LocalQueue outside their quotas. `form`: of work that is no Job,
     how it is written into a member. `schedule`, `child`: of a CronJob that the hub runs, its spec without the
-    Job template, and the Job of one run.
+    Job template, and the Job of one run. `refused_if_new`: why it is refused, unless its spec stands already
+    (`taken_before.judged`).
     """
 
     parsed: Parsed
@@ -76,6 +78,7 @@ class Draft:
     form: WorkForm | None = None
     schedule: Json | None = None
     child: "Draft | None" = None
+    refused_if_new: Rejected | None = None
 
     @property
     def is_job(self) -> bool:
@@ -136,17 +139,21 @@ def draft(
     resource_version: str = "",
     kinds: DeclaredKinds = NONE,
     kept: ReadWork | None = None,
+    stands: bool = False,
 ) -> Draft:
     """Make a draft of what was read. Without `uid` it gets a new one. `kinds`: those of administrators.
 
-    `kept`: how a job was read when it was accepted, by which it stays.
+    `kept`: how a job was read when it was accepted, by which it stays. `stands`: as of `read_work`; whoever
+    takes such a draft for new asks for its `refused_if_new`.
 
     Raises Rejected (InvalidSelector, TooManyTerms) for what came by REST with a selector that can
     not be read; from elsewhere it is taken, and waits with that reason. Raises what `read_work` does, and
     for the definition of a kind what `definitions.check` does.
     """
     definitions.check(parsed)
-    work = kept or read_work(parsed, from_client=origin == Origin.REST, kinds=kinds)
+    by_rest = origin == Origin.REST
+    work = kept or read_work(parsed, from_client=by_rest, kinds=kinds, stands=stands)
+    fault = refused_if_new(parsed.raw, from_client=by_rest) if stands and kept is None else None
     cron_job = read_cron_job(parsed, now, from_client=origin == Origin.REST)
     if work is not None:
         parsed = replace(parsed, pod_sets=work.pod_sets)
@@ -171,6 +178,7 @@ def draft(
         form=None if work is None else work.form,
         schedule=None if cron_job is None else cron_job.spec,
         child=None if cron_job is None else draft(cron_job.child, now, submitted_by=submitted_by),
+        refused_if_new=fault,
     )
 
 

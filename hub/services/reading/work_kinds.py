@@ -43,6 +43,7 @@ _TTLS: Final = (
 )
 _RAY_CLASS: Final = f"/metadata/labels/{RAY_PRIORITY_CLASS.replace('/', '~1')}"
 _APP_WRAPPER: Final = ("workload.codeflare.dev/v1beta2", "AppWrapper")
+SECOND: Final = " ("  # behind a field, and before a number, of its later values
 _MOST_SECONDS: Final = 2**31 - 1
 
 
@@ -54,20 +55,26 @@ class ReadWork(NamedTuple):
 
 
 def read_work(
-    parsed: Parsed, *, from_client: bool = True, kinds: DeclaredKinds = NONE
+    parsed: Parsed,
+    *,
+    from_client: bool = True,
+    kinds: DeclaredKinds = NONE,
+    stands: bool = False,
 ) -> ReadWork | None:
     """Read an object that names a queue; None for one that does not, and for every other kind.
 
     `from_client`: it came by REST, not from a hub cluster, whose API server has dropped unknown fields.
-    `kinds`: those that administrators defined. Raises Rejected: every fault of its pod templates as those of
-    a Job, with the fields, else what its definition refuses (NoAdapter, InvalidValue, UnknownField, …);
-    OnEventLoop for one of `kinds` there.
+    `kinds`: those that administrators defined. `stands`: the hub has it, or is asked later whether it does
+    (`taken_before.judged`), so that `refused_if_new` is not asked. Raises Rejected: every fault of its pod
+    templates as those of a Job, with the fields, else what its definition refuses (NoAdapter,
+    InvalidValue, …); OnEventLoop for one of `kinds` there.
     """
+    fault = None if stands else refused_if_new(parsed.raw, from_client=from_client)
+    if fault is not None:
+        raise fault
     if not names_queue(parsed.raw.get("metadata")):
-        _check_placed(parsed, from_client=from_client)
         return None
     if is_dispatched(parsed.api_version, parsed.kind):
-        refuse_growth(parsed.api_version, parsed.kind, parsed.raw)
         reader = _reader()
         definition = reader.catalog.find(kind_name(parsed.raw))
         assert definition is not None
@@ -84,12 +91,24 @@ def read_work(
     return kinds.evaluate(read)
 
 
-def _check_placed(parsed: Parsed, *, from_client: bool) -> None:
-    """Raise Rejected for an AppWrapper without a queue that wraps what one with a queue may not."""
-    if (parsed.api_version, parsed.kind) == _APP_WRAPPER:
-        problems = Problems(strict=from_client)
-        check_wrapped(_reader().catalog, parsed.raw, problems, from_client=from_client)
-        problems.raise_if_any()
+def refused_if_new(raw: JsonView, *, from_client: bool) -> Rejected | None:
+    """The refusal by rules that earlier releases did not have, so that they may have taken such an object.
+
+    Work that would outgrow its charge, and an AppWrapper without a queue that wraps what one with a queue
+    may not.
+    """
+    of = str(raw.get("apiVersion")), str(raw.get("kind"))
+    try:
+        if names_queue(raw.get("metadata")):
+            if is_dispatched(*of):
+                refuse_growth(*of, raw)
+        elif of == _APP_WRAPPER:
+            problems = Problems(strict=from_client)
+            check_wrapped(_reader().catalog, raw, problems, from_client=from_client)
+            problems.raise_if_any()
+    except Rejected as refusal:
+        return refusal
+    return None
 
 
 def _require_dispatched(declared: DeclaredKind) -> None:
@@ -142,19 +161,28 @@ def _read(
 def _own_classes(
     definition: Definition, document: Json, reader: KindReader, language: Language
 ) -> dict[str, str]:
-    """The priority classes that fields of the kind name, and of what is wrapped, by their fields."""
+    """The priority classes that fields of the kind name, and of what is wrapped, by their fields.
+
+    Each of several values of an expression has a name: all are judged.
+    """
+    found: dict[str, str] = {}
     try:
-        found = dict(named_classes(definition, ObjectView(document, language, reader.syntax)))
+        for at, name in named_classes(definition, ObjectView(document, language, reader.syntax)):
+            _note(found, at, name)
         for each in wrapped(document) if definition.extended.plugin == WRAPPER else ():
             inner = reader.catalog.find(kind_name(each.document))
             view = ObjectView(each.document, language, reader.syntax)
             for at, name in named_classes(inner, view) if inner is not None else ():
-                found[f"{each.at}.{at}"] = name
+                _note(found, f"{each.at}.{at}", name)
             if own := value_at(each.document, _RAY_CLASS):
                 found[f"{each.at}.metadata.labels[{RAY_PRIORITY_CLASS}]"] = str(own)
     except StoppedEvaluation as why:
         raise Rejected(RejectCode.INVALID_VALUE, f"set aside: {why}", "spec") from None
     return found
+
+
+def _note(found: dict[str, str], at: str, name: str) -> None:
+    found[f"{at}{SECOND}{len(found) + 1})" if at in found else at] = name
 
 
 def _held(

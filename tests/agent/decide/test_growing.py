@@ -3,6 +3,7 @@
 import pytest
 
 from agent.decide.member_policy import MemberPolicy
+from shared.wire.kind_rules import FieldValue
 from tests.agent.parents import a_parent
 from tests.agent.scripted_hub import an_object
 
@@ -19,6 +20,7 @@ ROWS = [
     ),
     ("RayCluster", [], SCALES, "spec.enableInTreeAutoscaling"),
     ("RayCluster", [], KEEPS, "spec.gcsFaultToleranceOptions"),
+    ("RayJob", [], {"clusterSelector": {"ray.io/cluster": "theirs"}}, "spec.clusterSelector"),
     ("RayJob", [], {"shutdownAfterJobFinishes": False}, "spec.shutdownAfterJobFinishes"),
     ("RayJob", ["rayClusterSpec"], KEEPS, "spec.rayClusterSpec.gcsFaultToleranceOptions"),
     ("RayService", ["rayClusterConfig"], KEEPS, "spec.rayClusterConfig.gcsFaultToleranceOptions"),
@@ -37,6 +39,16 @@ def test_a_job_that_outgrows_its_charge_is_refused(kind, at, fields, told):
     inner |= fields
     for step in ("Create", "Start"):
         assert f"InvalidValue: {told}: " in MemberPolicy().refuse(work, step).message
+
+
+@pytest.mark.parametrize("part", ["held", "run"])
+def test_a_rule_names_no_cluster_that_is_there_already(part):
+    """KubeRay would run its code in pods that the member's people may own, and that carry no fence."""
+    work = a_parent("RayJob")
+    added = FieldValue(path="/spec/clusterSelector", value={"ray.io/cluster": "theirs"})
+    rule = work.kind_rule.model_copy(update={part: [*getattr(work.kind_rule, part), added]})
+    trouble = MemberPolicy().refuse(work.model_copy(update={"kind_rule": rule}), "Create")
+    assert "InvalidValue: spec.clusterSelector: " in trouble.message
 
 
 @pytest.mark.parametrize("kind", ["RayCluster", "RayService", "RayJob"])

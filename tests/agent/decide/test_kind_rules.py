@@ -113,6 +113,15 @@ def test_a_template_that_only_the_hub_knows_is_not_written_either():
     assert "pod template" in refusal(ruled(work, path="/spec/body/spec/x", value=1), "Start")
 
 
+@pytest.mark.parametrize("position", ["00", "01", "\u0660", "\uff10", "1\u0660"])
+def test_another_spelling_of_a_position_hides_no_template(position):
+    """A template is known by the text of its place, and each position of a list has one."""
+    path = f"/spec/replicatedJobs/{position}/template/spec/template/metadata/labels/x"
+    refused = refusal(ruled(a_parent(), path=path, value="y"), "Create")
+    assert refused.startswith("PolicyViolation: spec.replicatedJobs.")
+    assert "position of a list" in refused
+
+
 def test_keys_with_dots_hide_no_template():
     """A step of a pointer may have a dot: the template below it is known all the same."""
     work = a_parent()

@@ -204,7 +204,9 @@ class Fleet(hubs.Running):
             drafts: list[Draft | Rejected] = []
             for each in manifests:
                 try:
-                    drafts.append(draft(parse(each, declared=kinds), tx.now, kinds=kinds))
+                    drafts.append(
+                        draft(parse(each, declared=kinds), tx.now, kinds=kinds, stands=True)
+                    )
                 except Rejected as refusal:
                     drafts.append(refusal)
             return apply_documents(tx, drafts, self.hub.settings.intake)

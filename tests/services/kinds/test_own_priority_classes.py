@@ -128,6 +128,51 @@ async def test_priority_paths_of_a_declared_kind_count_alike(tmp_path):
         assert (await fleet.job(applied.uid)).priority == 9
 
 
+async def _a_person_of_low(hub):
+    """One who may name class low alone, a queue, and Swarms whose class is an annotation or a rank."""
+    paths = ['.metadata.annotations["x/class"]', ".spec.ranks[]"]
+    declared = (a_definition(), an_extension(priorityPaths=paths))
+    for each in (*a_queue("q", quota={"cpu": "99", "memory": "999Gi"}), *declared):
+        assert (await hub.admin.post("/v1/apply", json=each)).status_code == 200
+    where = {"namespaces": ["team-a"], "priorityClasses": ["low"]}
+    await bound(hub, "low", "submitter", users=["p"], **where)
+    return await a_user(hub, "p")
+
+
+async def _applied(client, manifest):
+    """The result of one manifest, with the code of its refusal."""
+    (item,) = (await client.post("/v1/apply", json=manifest)).json()["items"]
+    return item["result"], item.get("code", "")
+
+
+def _annotated(named, **labels):
+    made = a_swarm()
+    made["metadata"]["annotations"] = {"x/class": named}
+    made["metadata"]["labels"] |= labels
+    return made
+
+
+async def test_a_class_beside_the_spec_is_judged_with_each_change(tmp_path):
+    """One that an administrator gave stays, with what its owner changes beside it."""
+    async with served(tmp_path) as hub:
+        person = await _a_person_of_low(hub)
+        assert await _applied(person, a_swarm()) == ("created", "")
+        assert await _applied(person, _annotated("low")) == ("configured", "")
+        assert await _applied(person, _annotated("high")) == ("rejected", "PriorityNotAllowed")
+        assert await _applied(hub.admin, _annotated("high")) == ("configured", "")
+        assert await _applied(person, _annotated("high", tier="gold")) == ("configured", "")
+        assert await _applied(person, _annotated("top")) == ("rejected", "PriorityNotAllowed")
+
+
+async def test_each_of_several_classes_of_one_expression_is_judged(tmp_path):
+    """Not the last one alone."""
+    async with served(tmp_path) as hub:
+        person = await _a_person_of_low(hub)
+        refused = await _applied(person, a_swarm(ranks=["high", "low"]))
+        assert refused == ("rejected", "PriorityNotAllowed")
+        assert await _applied(person, a_swarm(ranks=["low", "low"])) == ("created", "")
+
+
 def test_a_class_of_the_system_is_refused_at_every_gate():
     """As in a pod template: no PodGroup is more urgent than the cluster's own pods."""
     made = a_training("PyTorchJob", "system-node-critical")
