@@ -5,10 +5,11 @@ from dataclasses import replace
 from hub.domain.workloads.origin import Origin
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import missing_classes, refuse_queue, resolve_queues
-from hub.services.jobs.cron.beside import may_run
+from hub.services.jobs.cron.beside import Place, may_run
 from hub.services.jobs.cron.status import given_up, read_status, told
 from hub.services.jobs.cron.turns import child_of, refusal_of
 from hub.services.jobs.priorities import Priorities, is_same_schedule
+from hub.services.reading import envelopes
 from hub.services.reading.contradictions import Contradictions
 from hub.services.reading.cron_jobs import is_cron_job
 from hub.services.reading.draft import Draft
@@ -17,6 +18,11 @@ from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
+from shared.groups import PLACEMENT
+from shared.kinds.envelope_v1 import open_envelope
+from shared.kinds.problems import join
+from shared.kinds.registry import parse
+from shared.kinds.scopes import is_enveloping
 from shared.labels import QUEUE_NAME
 from shared.reject_codes import RejectCode
 
@@ -39,6 +45,8 @@ def require(
     may have a CronJob of its name, NoAdapter beside a hub of an earlier release, and what a Job of
     it would be refused for.
     """
+    if is_enveloping(given.parsed.group, given.parsed.kind):
+        _require_contents(tx, given)
     if not is_cron_job(given.parsed):
         return ()
     if row is not None and row.hash != given.hash and row.is_scheduled != bool(given.child):
@@ -107,11 +115,43 @@ def _of_template(refusal: Rejected) -> Rejected:
 def _beside_members(tx: Transaction, given: Draft) -> Rejected | None:
     """The refusal while a member may have a CronJob of that name, which it would run beside the hub."""
     at = given.parsed.namespace, given.name
+    if name := _envelope_with(tx, at):
+        text = (
+            f"{_FIELD}: ResourceEnvelope {name} of the namespace has a CronJob {given.name}, which members "
+            "run where a placement selects it: take it out, then apply this one again"
+        )
+        return Rejected(RejectCode.CONFLICT, text, _FIELD)
     found = may_run(tx, {at}).get(at)
     if found is None:
         return None
     text = f"{_FIELD}: {found.why}: {found.remedy}; then apply this one again"
     return Rejected(RejectCode.CONFLICT, text, _FIELD)
+
+
+def _envelope_with(tx: Transaction, at: Place) -> str:
+    """The first envelope that carries a CronJob of that place; "" without one."""
+    if not envelopes.are_stored(tx):
+        return ""
+    rows = objects.list_kind(tx, PLACEMENT, "ResourceEnvelope", namespace=at[0])
+    found = (row.name for row in rows if at[1] in envelopes.cron_jobs_of(tx, row))
+    return next(found, "")
+
+
+def _require_contents(tx: Transaction, given: Draft) -> None:
+    """Raise Rejected (Conflict) for an envelope with a CronJob whose schedule the hub keeps.
+
+    Of an envelope of the hub cluster such a CronJob is left out, as everything that cannot be placed.
+    """
+    if given.origin != Origin.REST:
+        return
+    parsed = given.parsed
+    for each in open_envelope(parsed.raw, parsed.kind, parsed.namespace, parse):
+        if (each.group, each.kind) != envelopes.CRON_JOB:
+            continue
+        row = objects.find(tx, *envelopes.CRON_JOB, each.namespace, each.name)
+        if row is not None and row.is_scheduled:
+            field = join("data", each.key)
+            raise Rejected(RejectCode.CONFLICT, f"{field}: {envelopes.SCHEDULED}", field)
 
 
 def _changes_hands(given: Draft, row: StoredObject) -> Rejected:
