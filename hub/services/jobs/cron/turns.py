@@ -200,26 +200,31 @@ def _create(tx: Transaction, turns: Sequence[_CronTurn], intake: Intake) -> None
 def _note(
     tx: Transaction, turn: _CronTurn, child: Draft, answer: Workload | Rejected | None
 ) -> None:
-    """Record the child, which with `Replace` replaces those that run; None: it was there before."""
+    """Record the child, which with `Replace` replaces the others that run; None: it was there before."""
     if isinstance(answer, Rejected):
         _say_refused(tx, turn, answer)
         return
-    if turn.rules.concurrency is Concurrency.REPLACE and turn.status.active:
-        _replace(tx, turn)
+    if turn.rules.concurrency is Concurrency.REPLACE:
+        _replace(tx, turn, child.uid)
     status = turn.status
     if answer is not None:
         tx.say(turn.row, "SuccessfulCreate", f"created Job {child.name}")
-    added = (*status.active, Child(child.name, child.uid))
+    known = child.uid in status.children
+    added = status.active if known else (*status.active, Child(child.name, child.uid))
     turn.status = replace(status, active=added, last_scheduled=turn.run.at)
 
 
-def _replace(tx: Transaction, turn: _CronTurn) -> None:
-    gone = [each.uid for each in turn.status.active]
+def _replace(tx: Transaction, turn: _CronTurn, by: str) -> None:
+    """Delete the children that run, without `by`: the Job of a time that is created again."""
+    gone = [each for each in turn.status.active if each.uid != by]
+    if not gone:
+        return
     why = f"CronJob {turn.row.name} starts its next run"
-    withdraw_jobs(tx, gone, WithdrawTo.DELETED, "Replaced", why)
-    for each in turn.status.active:
+    withdraw_jobs(tx, [each.uid for each in gone], WithdrawTo.DELETED, "Replaced", why)
+    for each in gone:
         tx.say(turn.row, "SuccessfulDelete", f"deleted Job {each.name}: the next run replaces it")
-    turn.status = replace(turn.status, active=())
+    kept = tuple(each for each in turn.status.active if each.uid == by)
+    turn.status = replace(turn.status, active=kept)
 
 
 def _forget_oldest(tx: Transaction, turn: _CronTurn) -> None:
