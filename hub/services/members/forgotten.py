@@ -249,7 +249,7 @@ def _there(tx: Transaction) -> dict[str, ForgottenJob]:
     if not decided or accounted.restored_at(tx) is None:
         return kept
     reported = {(each.cluster, each.uid) for each in leftovers.of_jobs(tx, decided)}
-    overflowing = accounted.overflowing(tx)  # it may hold any
+    overflowing = settings.get(tx, accounted.OVERFLOWING) or {}  # it may hold any
     return {
         object_uid: row
         for object_uid, row in kept.items()

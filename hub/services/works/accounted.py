@@ -69,13 +69,13 @@ def blocked(tx: Transaction, rows: Iterable[Workload]) -> dict[str, str]:
     if not ours:
         return {}
     reported = _by_job(leftovers.of_jobs(tx, [row.uid for row in ours]))
-    beyond = overflowing(tx)
+    overflowing = _overflowing(tx)
     unread = settings.get(tx, UNREAD) or {}
     evidence = {  # an agent proves nothing of kinds that it has not read
         kind: RestoreEvidence(
             at,
             tuple(_unreported(tx, kind)),
-            beyond,
+            overflowing,
             reported,
             kind,
             _not_reading(unread, kind),
@@ -125,16 +125,6 @@ def _has_read(unread: Sequence[str] | None, member: Member, kind: str) -> bool:
     return unread is not None and unread[0] == member.cluster_uid and kind not in unread[1:]
 
 
-def unread_cron_jobs(tx: Transaction) -> list[str]:
-    """Members that have not read their CronJobs since the store went back; none if it never did."""
-    at = settings.get(tx, ACCEPTED_AT)
-    if at is None:
-        return []
-    done: Mapping[str, Sequence[str]] = settings.get(tx, CRON_JOBS) or {}
-    joined = [each for each in clusters.list_all(tx) if each.joined_at is not None]
-    return [m.name for m in joined if list(done.get(m.name, ())) != [m.cluster_uid, at]]
-
-
 def owing(tx: Transaction) -> list[str]:
     """Members that have not reported all their Jobs since the store went back; none if it never did."""
     return [] if restored_at(tx) is None else sorted(_owing(tx))
@@ -156,7 +146,17 @@ def _owes(member: Member, done: Mapping[str, str]) -> bool:
     return joined and done.get(member.name) != member.cluster_uid
 
 
-def overflowing(tx: Transaction) -> dict[str, str]:
+def unread_cron_jobs(tx: Transaction) -> list[str]:
+    """Members that have not read their CronJobs since the store went back; none if it never did."""
+    at = settings.get(tx, ACCEPTED_AT)
+    if at is None:
+        return []
+    done: Mapping[str, Sequence[str]] = settings.get(tx, CRON_JOBS) or {}
+    joined = [each for each in clusters.list_all(tx) if each.joined_at is not None]
+    return [m.name for m in joined if list(done.get(m.name, ())) != [m.cluster_uid, at]]
+
+
+def _overflowing(tx: Transaction) -> dict[str, str]:
     return dict(settings.get(tx, OVERFLOWING) or {})
 
 
@@ -179,7 +179,7 @@ def note(tx: Transaction, cluster: str, session: str, entries: Iterable[Observed
         return
     if not session and member is not None:  # the hub judges an earlier report again
         session = member.session or ""
-    settings.put(tx, OVERFLOWING, {**overflowing(tx), cluster: session})
+    settings.put(tx, OVERFLOWING, {**_overflowing(tx), cluster: session})
     _owes_again(tx, cluster)
 
 
@@ -271,7 +271,7 @@ def standing(tx: Transaction) -> Accounting:
     of_kinds = settings.get(tx, OF_KINDS) or {}
     unread = settings.get(tx, UNREAD) or {}
     read = settings.get(tx, CRON_JOBS) or {}
-    return Accounting(at, done, overflowing(tx), leftovers.list_all(tx), of_kinds, unread, read)
+    return Accounting(at, done, _overflowing(tx), leftovers.list_all(tx), of_kinds, unread, read)
 
 
 def is_about(names: Collection[str]) -> bool:
@@ -327,7 +327,7 @@ def settle(
     whole = _sees_kinds(member) if unread is None else not unread
     absent = [e for e in leftovers.of_cluster(tx, cluster) if e.uid not in reported]
     leftovers.drop(tx, absent if whole else _of_kinds_read(tx, absent, unread))
-    if overflowing(tx).get(cluster) == session:
+    if _overflowing(tx).get(cluster) == session:
         return False
     _fits(tx, cluster)
     _put(tx, MEMBERS, cluster, member.cluster_uid)
@@ -364,9 +364,9 @@ def _sees_kinds(member: Member | None) -> bool:
 
 
 def _fits(tx: Transaction, cluster: str) -> None:
-    beyond = overflowing(tx)
-    if beyond.pop(cluster, None) is not None:
-        settings.put(tx, OVERFLOWING, beyond)
+    overflowing = _overflowing(tx)
+    if overflowing.pop(cluster, None) is not None:
+        settings.put(tx, OVERFLOWING, overflowing)
 
 
 def fence(tx: Transaction, cluster: str) -> None:
