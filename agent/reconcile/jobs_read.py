@@ -5,7 +5,8 @@ still take effect. So each session lists its Jobs, and objects of other kinds th
 every cache, in a read that begins when no earlier session can start anything (docs/explain/exactly-once.md,
 rules 4 and 12). Once the report holds each of them, it says so (`SyncRequest.jobs_read`). It reads each
 kind by itself, and names those that it has not read (`SyncRequest.kinds_unread`): nothing is proven of them.
-It reads placed CronJobs as well: the hub runs none beside a member that has one of its name.
+It reads placed CronJobs as well, whatever its profile: the hub runs none beside a member that may have one of
+its name, which an earlier agent of another profile may have placed.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,7 +38,7 @@ class JobsRead:
     """One read of all objects of each kind of jobs per session; `done` once the report holds them all.
 
     `reported`: the entries of the report, by uid. `kinds`: theirs; None while they are not known.
-    `places`: the agent may place objects, so that it reads CronJobs as well.
+    `places`: the agent places objects, so that it reports CronJobs; else each that is there keeps them unread.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class JobsRead:
     async def run(self) -> None:
         """Read each kind until its objects are reported, and then those that are told later."""
         while True:
-            is_idle = self._unread() == [CRON_JOB] * (not self._places)
+            is_idle = self._unread() == []
             await self._clock.sleep(IDLE_S if is_idle else RETRY_S)
             await self.look()
 
@@ -87,7 +88,7 @@ class JobsRead:
             return
         self._begun = True
         before = len(self._read)
-        for key in [*kinds, *[_CRON_JOB] * self._places]:
+        for key in [*kinds, _CRON_JOB]:
             if key not in self._read and self._refused.get(key, now) <= now:
                 await self._look_at(key)
         if len(self._read) > before:
@@ -108,6 +109,8 @@ class JobsRead:
         owners = {str(each["owner"]) for each in listing.items if each["owner"]}
         if all(self._is_reported(uid) for uid in owners):
             self._read.add(key)
+        elif key == _CRON_JOB and not self._places:
+            self._refused[key] = self._clock.monotonic() + AGAIN_S
 
     def _unread(self) -> list[str] | None:
         """Kinds that are not read; None while nothing is, or while the kinds are not known."""

@@ -294,32 +294,36 @@ def named(tx: Transaction, cluster: str, namespace: str, name: str) -> list[Work
 
 
 def clusters_holding(
-    tx: Transaction, group: str, kind: str, namespace: str, name: str, most: int
-) -> list[str]:
-    """The clusters with a work for an object of that identity; at most `most`.
+    tx: Transaction, group: str, kind: str, places: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], list[str]]:
+    """The clusters with a work for an object of these namespaces and names, by that.
 
     Without those that an administrator abandons as left objects: such an object may stay.
     """
     c = works.c
-    query = select(c.cluster).where(
-        c.epoch == 0,
-        c.kind == kind,
-        c.namespace == namespace,
-        c.name == name,
-        c.api_version.startswith(f"{group}/", autoescape=True),
-        or_(c.action != "Keep", c.placed_by != ""),
-    )
-    return list(tx.conn.execute(query.distinct().order_by(c.cluster).limit(most)).scalars())
+    query = select(c.namespace, c.name, c.cluster).distinct().order_by(c.cluster)
+    of_kind = c.epoch == 0, c.kind == kind, c.api_version.startswith(f"{group}/", autoescape=True)
+    query = query.where(*of_kind, or_(c.action != "Keep", c.placed_by != ""))
+    found: dict[tuple[str, str], list[str]] = {}
+    for chunk in chunks(sorted({name for _, name in places})):
+        for namespace, name, cluster in tx.conn.execute(query.where(c.name.in_(chunk))):
+            if (namespace, name) in places:
+                found.setdefault((namespace, name), []).append(cluster)
+    return found
 
 
-def clusters_used(tx: Transaction, namespace: str, among: Collection[str]) -> list[str]:
-    """Those of the clusters that have a work in the namespace, in order."""
+def clusters_used(
+    tx: Transaction, namespaces: Collection[str], among: Collection[str]
+) -> dict[str, list[str]]:
+    """By namespace, those of the clusters that have a work there, in order."""
     c = works.c
-    found: set[str] = set()
+    found: dict[str, list[str]] = {}
+    query = select(c.namespace, c.cluster).distinct().order_by(c.cluster)
     for chunk in chunks(sorted(among)):
-        query = select(c.cluster).where(c.cluster.in_(chunk), c.namespace == namespace)
-        found.update(tx.conn.execute(query.distinct()).scalars())
-    return sorted(found)
+        for namespace, cluster in tx.conn.execute(query.where(c.cluster.in_(chunk))):
+            if namespace in namespaces:
+                found.setdefault(namespace, []).append(cluster)
+    return found
 
 
 def of_placement(tx: Transaction, placement: str) -> list[Work]:

@@ -37,6 +37,14 @@ def _instant(found: KubernetesObject, name: str) -> Any:
     return dt.datetime.fromisoformat(text) if text else None
 
 
+def _held(found: KubernetesObject) -> str:
+    """The reason of its condition Held."""
+    for each in found.status.get("conditions") or ():
+        if each.get("type") == "Held" and each.get("status") == "True":
+            return str(each.get("reason") or "Held")
+    return _NONE
+
+
 def _queue(found: KubernetesObject) -> str:
     from shared.cron_template import queue_of
 
@@ -54,6 +62,7 @@ COLUMNS = [
     Column("LAST RUN", _last),
     Column("LAST RESULT", lambda c: c.status.get("lastResult") or _NONE),
     Column("NEXT", _next),
+    Column("HELD", _held),
     Column("AGE", lambda c: age(c.metadata.creation_timestamp)),
 ]
 

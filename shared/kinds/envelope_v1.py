@@ -12,7 +12,9 @@ from typing import Annotated, Any, Final, Protocol
 import orjson
 from pydantic import Field
 
+from shared.cron_template import named, queue_of, template_metadata
 from shared.errors import FieldError, Rejected
+from shared.kinds.dispatched import is_dispatched, names_queue
 from shared.kinds.model import Model, Opaque
 from shared.kinds.parsed import Parsed
 from shared.kinds.placement_rules import is_reserved_namespace
@@ -24,12 +26,15 @@ from shared.kinds.scopes import (
     is_namespaced,
     is_never_placed,
 )
+from shared.labels import QUEUE_NAME
 from shared.reject_codes import RejectCode
 
 MOST: Final = 50  # manifests of an envelope
 MOST_BYTES: Final = 1024 * 1024  # of them together, as JSON
 LONGEST_KEY: Final = 253
 _JOB: Final = ("batch/v1", "Job")
+_CRON_JOB: Final = ("batch/v1", "CronJob")
+_QUEUE: Final = f"metadata.labels[{QUEUE_NAME}]"
 _KEPT: Final = ("name", "labels", "annotations")
 
 Content = dict[str, Any]
@@ -141,9 +146,9 @@ def _identity(key: str, inner: object, namespace: str) -> Enveloped:
     """As far as it says what it is."""
     one: Mapping[str, Any] = inner if isinstance(inner, dict) else {}
     metadata = one.get("metadata")
-    named = metadata.get("name") if isinstance(metadata, dict) else ""
+    name = metadata.get("name") if isinstance(metadata, dict) else ""
     return Enveloped(
-        key, _text(one.get("apiVersion")), _text(one.get("kind")), namespace, _text(named)
+        key, _text(one.get("apiVersion")), _text(one.get("kind")), namespace, _text(name)
     )
 
 
@@ -173,13 +178,22 @@ def _placeable(parsed: Parsed, kind: str, namespace: str) -> Enveloped:
         raise Rejected(code, text, field)
     where = "" if not namespace else (parsed.namespace or namespace)
     metadata = parsed.raw.get("metadata") or {}
-    named = {name: metadata[name] for name in _KEPT if metadata.get(name)}
+    marks = {name: metadata[name] for name in _KEPT if metadata.get(name)}
     manifest = {name: value for name, value in parsed.raw.items() if name != "status"}
-    manifest["metadata"] = named | ({"namespace": where} if where else {})
+    manifest["metadata"] = marks | ({"namespace": where} if where else {})
     return Enveloped(
         "", parsed.api_version, parsed.kind, where, parsed.name, parsed.labels,
         parsed.annotations, manifest,
     )  # fmt: skip
+
+
+def _queued_field(api_version: str, kind: str, manifest: Mapping[str, Any]) -> str:
+    """The field that queues a manifest: of a CronJob, or of a kind that the hub dispatches; else ""."""
+    metadata = manifest.get("metadata") or {}
+    if (api_version, kind) == _CRON_JOB and queue_of(metadata, manifest.get("spec")):
+        template = template_metadata(manifest.get("spec"))
+        return f"{'spec.jobTemplate.' * bool(named(template, QUEUE_NAME))}{_QUEUE}"
+    return _QUEUE if is_dispatched(api_version, kind) and names_queue(metadata) else ""
 
 
 def _objections(
@@ -193,6 +207,12 @@ def _objections(
     ):
         text = f"no placement carries {parsed.kind} {parsed.name}: take it out"
         yield RejectCode.UNSUPPORTED_KIND, "kind", text
+    if field := _queued_field(parsed.api_version, parsed.kind, parsed.raw):
+        text = (
+            f"the {parsed.kind} names a LocalQueue, and in an envelope it runs past that queue's quota: take "
+            "it out of the envelope and apply it, or name no queue"
+        )
+        yield RejectCode.FORBIDDEN_FIELD, field, text
     if one == ("", "Secret") and parsed.raw.get("type") == "kubernetes.io/service-account-token":
         yield RejectCode.UNSUPPORTED_KIND, "type", "each cluster makes tokens itself: take it out"
     if one == ("", "Namespace") and is_reserved_namespace(parsed.name):

@@ -36,6 +36,17 @@ def test_the_list_tells_a_cron_job_without_a_queue_from_the_others():
     assert placed[7:10] == ["never", "-", "-"]
 
 
+def test_the_list_names_why_a_cron_job_creates_no_run():
+    """The reason of its condition Held."""
+    held = {"type": "Held", "status": "True", "reason": "MayRunInMember", "message": "m1"}
+    items = [shown("nightly", "q", conditions=[held]), shown("other", "q")]
+    with answering(Answer({"items": items, "continue": ""})) as script:
+        done = run("--server", script.address, "cronjobs", "ls")
+    head, nightly, other = done.out.splitlines()
+    assert head.split()[-2:] == ["HELD", "AGE"]
+    assert ("MayRunInMember" in nightly, "MayRunInMember" in other) == (True, False)
+
+
 def test_a_run_by_hand_is_a_job_of_the_template():
     """In the CronJob's queue, under a name that no scheduled time has, and not as one of its Jobs."""
     with answering(Answer(shown("nightly", "q")), TAKEN) as script:

@@ -59,6 +59,7 @@ def test_upstream_s_example_is_taken_as_it_is() -> None:
 
 
 M = "data[m0.yaml]"
+QUEUE = "kueue.x-k8s.io/queue-name"
 CASES: list[tuple[Any, str, str, str]] = [
     (of("batch/v1", "Job"), "ResourceEnvelope", M + ".kind", "UnsupportedKind"),
     (of("v1", "Pod"), "ResourceEnvelope", M + ".kind", "UnsupportedKind"),
@@ -75,6 +76,26 @@ CASES: list[tuple[Any, str, str, str]] = [
     (
         of("v1", "Namespace", name="kube-x"), "ClusterResourceEnvelope", M + ".metadata.name",
         "ReservedNamespace",
+    ),
+    (
+        of("workload.codeflare.dev/v1beta2", "AppWrapper", labels={QUEUE: "q"}), "ResourceEnvelope",
+        f"{M}.metadata.labels[{QUEUE}]", "ForbiddenField",
+    ),
+    (
+        {**of("w.dev/v1", "Widget", labels={QUEUE: "q"}), "spec": {"containers": []}}, "ResourceEnvelope",
+        f"{M}.metadata.labels[{QUEUE}]", "NoAdapter",
+    ),
+    (
+        of("jobset.x-k8s.io/v1alpha2", "JobSet", annotations={QUEUE: "q"}), "ResourceEnvelope",
+        f"{M}.metadata.labels[{QUEUE}]", "ForbiddenField",
+    ),
+    (
+        of("batch/v1", "CronJob", labels={QUEUE: "q"}), "ResourceEnvelope",
+        f"{M}.metadata.labels[{QUEUE}]", "ForbiddenField",
+    ),
+    (
+        {**of("batch/v1", "CronJob"), "spec": {"jobTemplate": {"metadata": {"labels": {QUEUE: "q"}}}}},
+        "ResourceEnvelope", f"{M}.spec.jobTemplate.metadata.labels[{QUEUE}]", "ForbiddenField",
     ),
     (
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}},

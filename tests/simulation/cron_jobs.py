@@ -13,6 +13,7 @@ from hub.domain.workloads.cron_runs import child_name, child_uid
 from hub.services.jobs.cron.status import CronStatus, told
 from hub.services.objects.apply import apply_documents
 from hub.services.reading.draft import draft
+from hub.services.works import accounted
 from hub.store import objects
 from hub.store.transaction import Transaction
 from shared.kinds.registry import parse
@@ -72,8 +73,11 @@ def begin(run: Any) -> None:
 
 def _apply_cron_job(
     tx: Transaction, notes: dict[str, str], times: CronTime, hub: Any
-) -> dt.datetime:
-    """Apply it in a transaction; its only time, which is the minute of the first attempt."""
+) -> dt.datetime | None:
+    """Apply it in a transaction; its only time, which is the minute of the first attempt.
+
+    None where a store that went back waits until its members have read their CronJobs.
+    """
     due = times.asked = times.asked or tx.now.replace(second=0, microsecond=0)
     is_new = objects.get(tx, UID) is None
     job = a_job("x", "n", queue="q", annotations=notes)
@@ -91,6 +95,9 @@ def _apply_cron_job(
     }
     drafted = draft(parse(manifest), tx.now, uid=UID)
     (applied,) = apply_documents(tx, [drafted], hub.hub.settings.intake)
+    went_back = accounted.restored_at(tx) is not None
+    if went_back and applied.error is not None and applied.error.code == "Conflict":
+        return None
     assert applied.error is None, applied
     if is_new:
         before = CronStatus(decided_until=due - dt.timedelta(minutes=1))

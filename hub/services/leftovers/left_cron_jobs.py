@@ -7,6 +7,7 @@ The rule: docs/explain/exactly-once.md#runs-of-cronjobs.
 """
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from hub.services.leftovers.left_objects import (
     CRON_JOBS_BEYOND,
@@ -23,28 +24,36 @@ from shared.wire.agent_v1 import SyncRequest
 from shared.wire.left_objects import CRON_JOB
 
 
-def members_with(tx: Transaction, namespace: str, name: str) -> list[str]:
-    """The members that have reported a CronJob of that identity, however long ago.
+class LeftCronJob(NamedTuple):
+    """One that a member reported, by the uid of its object there."""
+
+    cluster: str
+    object_uid: str
+
+
+def left_at(
+    tx: Transaction, places: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], list[LeftCronJob]]:
+    """Those that members have reported of these namespaces and names, however long ago; by member.
 
     Without those about which an administrator decided: the work of that decision is in their place.
     """
-    return sorted(
-        cluster
-        for cluster, rows in all_kept(tx).items()
-        if any(
-            (row["namespace"], row["name"]) == (namespace, name) and is_unproven(row)
-            for row in rows.values()
-        )
-    )
+    found: dict[tuple[str, str], list[LeftCronJob]] = {}
+    for cluster, rows in sorted(all_kept(tx).items()):
+        for object_uid, row in rows.items():
+            place = row["namespace"], row["name"]
+            if place in places and is_unproven(row):
+                found.setdefault(place, []).append(LeftCronJob(cluster, object_uid))
+    return found
 
 
-def members_beyond(tx: Transaction, namespace: str) -> list[str]:
-    """The members used in that namespace that reported more CronJobs than are kept, and are not proven not
-    to hold those.
+def members_beyond(tx: Transaction, namespaces: Collection[str]) -> dict[str, list[str]]:
+    """By namespace, the members used there that reported more CronJobs than are kept, and are not proven
+    not to hold those.
     """
     found = settings.beginning_with(tx, CRON_JOBS_BEYOND)
     names = [name.removeprefix(CRON_JOBS_BEYOND) for name in found]
-    return works.clusters_used(tx, namespace, names) if names else []
+    return works.clusters_used(tx, namespaces, names) if names else {}
 
 
 def unproven(tx: Transaction) -> dict[str, set[str]]:

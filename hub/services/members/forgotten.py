@@ -14,7 +14,7 @@ import orjson
 
 from hub.domain.instants import stamp
 from hub.services.works import accounted
-from hub.store import clusters, settings, workloads
+from hub.store import clusters, leftovers, settings, workloads
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
@@ -246,13 +246,16 @@ def _there(tx: Transaction) -> dict[str, ForgottenJob]:
     """Those that were seen lately, without removals that are carried out: a complete report lacks them."""
     kept = _kept(tx)
     decided = [row["uid"] for row in kept.values() if row.get("decided") == REMOVE]
-    reported = accounted.reported_by(tx, decided) if decided else None
-    if reported is None:
+    if not decided or accounted.restored_at(tx) is None:
         return kept
+    reported = {(each.cluster, each.uid) for each in leftovers.of_jobs(tx, decided)}
+    overflowing = settings.get(tx, accounted.OVERFLOWING) or {}  # it may hold any
     return {
         object_uid: row
         for object_uid, row in kept.items()
-        if row.get("decided") != REMOVE or reported.holds(row["cluster"], row["uid"])
+        if row.get("decided") != REMOVE
+        or row["cluster"] in overflowing
+        or (row["cluster"], row["uid"]) in reported
     }
 
 

@@ -251,7 +251,7 @@ class AgentSync:
 
     async def _account(self, cluster: str, session: Session, request: SyncRequest) -> None:
         """A set is complete: what is not in it, of the kinds that are read, is proven not to be there."""
-        reported, unread = session.observed.present, accounted.unread_by(request)
+        reported, unread = session.observed.present, request.kinds_unread
         told = cluster, session.cluster_uid, session.id, reported, session.protocol, unread
         by = cluster, session.id, request.seq, frozenset(reported), request.incarnation_seen
         cron_jobs = frozenset(session.observed.cron_jobs)

@@ -6,7 +6,7 @@ two that are the same object, what is selected itself comes first, then the firs
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -26,6 +26,11 @@ KINDS: Final = ("ClusterResourceEnvelope", "ResourceEnvelope")
 DUPLICATED: Final = "Duplicated"
 NOT_PLACEABLE: Final = "ManifestNotPlaceable"
 NO_KIND: Final = "Manifest"  # in place of the kind that a manifest does not say
+CRON_JOB: Final = ("batch", "CronJob")
+SCHEDULED: Final = (
+    "the hub keeps the schedule of the CronJob of this name, and no member runs it beside the hub: take it "
+    "out of the envelope, or delete the other"
+)
 _GENERATED_NAME: Final = "FoundGenerateName"
 _KNOWN_BY: Final = uuid.UUID("6a0e6b6c-7a0c-5f0e-9a55-0b6c4fd2a1b7")
 _MOST_REMEMBERED: Final = 2_000
@@ -78,15 +83,22 @@ def are_stored(tx: Transaction) -> bool:
     return tx.remembered("objects", "envelopes", ask)
 
 
+def cron_jobs_of(tx: Transaction, row: StoredObject) -> list[str]:
+    """The names of the CronJobs in a ResourceEnvelope; they are of its namespace."""
+    return [each.name for each in _opened(tx, row) if (each.group, each.kind) == CRON_JOB]
+
+
 def open_all(
     tx: Transaction, envelopes: Iterable[StoredObject], selected: Iterable[StoredObject]
 ) -> Contents:
     """Their contents, beside the `selected` objects themselves."""
     taken = {identity_of(row): "selected itself too, which comes first" for row in selected}
     found = Contents({}, {}, [])
-    for row in sorted(envelopes, key=lambda each: (each.kind, each.namespace, each.name)):
+    ordered = sorted(envelopes, key=lambda each: (each.kind, each.namespace, each.name))
+    scheduled = _scheduled(tx, (one for row in ordered for one in _opened(tx, row)))
+    for row in ordered:
         for each in _opened(tx, row):
-            _add(found, row, each, taken)
+            _add(found, row, each, taken, scheduled)
     return found
 
 
@@ -101,7 +113,20 @@ def _opened(tx: Transaction, row: StoredObject) -> Sequence[Enveloped]:
     return known[key]
 
 
-def _add(found: Contents, row: StoredObject, one: Enveloped, taken: dict[Identity, str]) -> None:
+def _scheduled(tx: Transaction, opened: Iterable[Enveloped]) -> set[Identity]:
+    """Those of the CronJobs among them whose schedule the hub keeps."""
+    names = {one.name for one in opened if (one.group, one.kind) == CRON_JOB}
+    rows = objects.list_kind(tx, *CRON_JOB, names=sorted(names)) if names else []
+    return {identity_of(row) for row in rows if row.is_scheduled}
+
+
+def _add(
+    found: Contents,
+    row: StoredObject,
+    one: Enveloped,
+    taken: dict[Identity, str],
+    scheduled: Collection[Identity],
+) -> None:
     version = one.api_version.rpartition("/")[2]
     if one.faults or one.manifest is None:
         # Statuses name every object: where the manifest says none, it is known by what the envelope calls it.
@@ -113,6 +138,9 @@ def _add(found: Contents, row: StoredObject, one: Enveloped, taken: dict[Identit
         return
     resource = Resource(one.group, version, one.kind, one.namespace, one.name, named(row))
     identity = (one.group, one.kind, one.namespace, one.name)
+    if identity in scheduled:
+        found.left_out.append(NotPlaced(resource, NOT_PLACEABLE, f"data[{one.key}]: {SCHEDULED}"))
+        return
     where = f"{row.kind} {'/'.join(part for part in (row.namespace, row.name) if part)}"
     if identity in taken:
         text = f"data[{one.key}] of {where}: the same object is {taken[identity]}; take one out"

@@ -32,9 +32,10 @@ OF_KINDS: Final = "accounted_kinds"
 # A setting: uid of the cluster and the kinds of jobs that its agent has not read, by name of a member of
 # MEMBERS that is not in OF_KINDS. Of the other kinds it has accounted.
 UNREAD: Final = "accounted_unread"
-_SETTINGS: Final = (ACCEPTED_AT, MEMBERS, OF_KINDS, UNREAD, OVERFLOWING)
+# A setting, as MEMBERS: those whose agents have read CronJobs; each with the restore that it was read after.
+CRON_JOBS: Final = "accounted_cron_jobs"
+_SETTINGS: Final = (ACCEPTED_AT, MEMBERS, OF_KINDS, UNREAD, OVERFLOWING, CRON_JOBS)
 JOB: Final = "batch/v1/Job"
-_NO_JOB: Final = frozenset({CRON_JOB})  # named among the unread kinds as well
 
 
 def begin(tx: Transaction) -> None:
@@ -46,6 +47,7 @@ def begin(tx: Transaction) -> None:
     settings.put(tx, OF_KINDS, {})
     settings.put(tx, UNREAD, {})
     settings.put(tx, OVERFLOWING, {})
+    settings.put(tx, CRON_JOBS, {})
 
 
 def restored_at(tx: Transaction) -> dt.datetime | None:
@@ -102,25 +104,6 @@ def reported(tx: Transaction, uids: Collection[str]) -> set[str]:
     return {each.uid for each in leftovers.of_jobs(tx, uids)}
 
 
-class Reported(NamedTuple):
-    """Earlier Jobs by their members' reports: (cluster, uid); and clusters that have more than is kept."""
-
-    jobs: frozenset[tuple[str, str]]
-    overflowing: frozenset[str]
-
-    def holds(self, cluster: str, uid: str) -> bool:
-        """May the cluster hold it, as far as its reports say?"""
-        return cluster in self.overflowing or (cluster, uid) in self.jobs
-
-
-def reported_by(tx: Transaction, uids: Collection[str]) -> Reported | None:
-    """Read which members report an earlier epoch of these jobs; None where the store never went back."""
-    if restored_at(tx) is None:
-        return None
-    found = frozenset((each.cluster, each.uid) for each in leftovers.of_jobs(tx, uids))
-    return Reported(found, frozenset(_overflowing(tx)))
-
-
 def _by_job(found: Sequence[Leftover]) -> dict[str, dict[str, int]]:
     reported: dict[str, dict[str, int]] = {}
     for each in found:
@@ -163,6 +146,16 @@ def _owes(member: Member, done: Mapping[str, str]) -> bool:
     return joined and done.get(member.name) != member.cluster_uid
 
 
+def unread_cron_jobs(tx: Transaction) -> list[str]:
+    """Members that have not read their CronJobs since the store went back; none if it never did."""
+    at = settings.get(tx, ACCEPTED_AT)
+    if at is None:
+        return []
+    done: Mapping[str, Sequence[str]] = settings.get(tx, CRON_JOBS) or {}
+    joined = [each for each in clusters.list_all(tx) if each.joined_at is not None]
+    return [m.name for m in joined if list(done.get(m.name, ())) != [m.cluster_uid, at]]
+
+
 def _overflowing(tx: Transaction) -> dict[str, str]:
     return dict(settings.get(tx, OVERFLOWING) or {})
 
@@ -192,9 +185,13 @@ def note(tx: Transaction, cluster: str, session: str, entries: Iterable[Observed
 
 def _owes_again(tx: Transaction, cluster: str) -> None:
     for setting in (MEMBERS, OF_KINDS, UNREAD):
-        done = dict(settings.get(tx, setting) or {})
-        if done.pop(cluster, None) is not None:
-            settings.put(tx, setting, done)
+        _drop(tx, setting, cluster)
+
+
+def _drop(tx: Transaction, setting: str, cluster: str) -> None:
+    done = dict(settings.get(tx, setting) or {})
+    if done.pop(cluster, None) is not None:
+        settings.put(tx, setting, done)
 
 
 def _epoch(entry: Observed) -> int:
@@ -210,13 +207,14 @@ class Accounts:
         self._of_kinds: Mapping[str, str] = {}
         self._unread: Mapping[str, Sequence[str]] = {}
         self._overflowing: Mapping[str, str] = {}
+        self._cron_jobs: Mapping[str, Sequence[str]] = {}
         self._left: dict[str, set[str]] = {}
 
     def take(self, told: "Accounting") -> None:
         """Replace the cached rows by those that `standing` read."""
         self._restored_at, self._done = told.restored_at, told.done
         self._of_kinds, self._unread = told.of_kinds, told.unread
-        self._overflowing = told.overflowing
+        self._overflowing, self._cron_jobs = told.overflowing, told.cron_jobs
         self._left = {}
         for each in told.left:
             self._left.setdefault(each.cluster, set()).add(each.uid)
@@ -232,10 +230,16 @@ class Accounts:
     ) -> bool:
         """True if this complete report changes what the session's member owes.
 
-        `unread`: kinds of jobs that it has not read; None: its agent does not name them.
+        `unread`: kinds that it has not read; None: its agent does not name them.
         """
         if self._restored_at is None:
             return False
+        if has_read_cron_jobs(unread) and list(self._cron_jobs.get(cluster, ())) != [
+            cluster_uid,
+            self._restored_at,
+        ]:
+            return True
+        unread = _of_jobs(unread)
         left = self._left.get(cluster)
         gone = left is not None and any(uid not in reported for uid in left)
         owes = self._done.get(cluster) != cluster_uid
@@ -255,6 +259,7 @@ class Accounting(NamedTuple):
     left: Sequence[Leftover] = ()
     of_kinds: Mapping[str, str] = MappingProxyType({})
     unread: Mapping[str, Sequence[str]] = MappingProxyType({})
+    cron_jobs: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def standing(tx: Transaction) -> Accounting:
@@ -265,7 +270,8 @@ def standing(tx: Transaction) -> Accounting:
     done = settings.get(tx, MEMBERS) or {}
     of_kinds = settings.get(tx, OF_KINDS) or {}
     unread = settings.get(tx, UNREAD) or {}
-    return Accounting(at, done, _overflowing(tx), leftovers.list_all(tx), of_kinds, unread)
+    read = settings.get(tx, CRON_JOBS) or {}
+    return Accounting(at, done, _overflowing(tx), leftovers.list_all(tx), of_kinds, unread, read)
 
 
 def is_about(names: Collection[str]) -> bool:
@@ -280,10 +286,14 @@ def is_accounting(request: SyncRequest) -> bool:
     return read and not request.observed.more
 
 
-def unread_by(request: SyncRequest) -> list[str] | None:
-    """Kinds of jobs that the session has not read; None: its agent does not name them."""
-    unread = request.kinds_unread
-    return None if unread is None else sorted(set(unread) - _NO_JOB)
+def has_read_cron_jobs(unread: Collection[str] | None) -> bool:
+    """True if a session has read all CronJobs; `unread`: the kinds that it has not; None: not told."""
+    return unread is not None and CRON_JOB not in unread
+
+
+def _of_jobs(unread: Collection[str] | None) -> list[str] | None:
+    """Those of the kinds that are kinds of jobs."""
+    return None if unread is None else sorted(set(unread) - {CRON_JOB})
 
 
 def settle(
@@ -311,6 +321,9 @@ def settle(
         return False
     if member.session != session or member.session_seq > seq:
         return False
+    if has_read_cron_jobs(unread):
+        _put(tx, CRON_JOBS, cluster, [member.cluster_uid, settings.get(tx, ACCEPTED_AT)])
+    unread = _of_jobs(unread)
     whole = _sees_kinds(member) if unread is None else not unread
     absent = [e for e in leftovers.of_cluster(tx, cluster) if e.uid not in reported]
     leftovers.drop(tx, absent if whole else _of_kinds_read(tx, absent, unread))
@@ -366,6 +379,7 @@ def fence(tx: Transaction, cluster: str) -> None:
     leftovers.drop(tx, leftovers.of_cluster(tx, cluster))
     _fits(tx, cluster)
     _owes_again(tx, cluster)
+    _drop(tx, CRON_JOBS, cluster)
 
 
 def adopted(tx: Transaction, uid: str, cluster: str) -> None:

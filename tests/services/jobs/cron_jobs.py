@@ -8,6 +8,7 @@ from hub.store import objects, workloads
 from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from tests.services.hubs import Running
+from tests.services.members.hubs import Running as RunningHub
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 
@@ -35,7 +36,7 @@ def a_cron_job(
 class Crons:
     """The controller of one hub. `term`: of its lead."""
 
-    def __init__(self, running: Running, term: int = 1) -> None:
+    def __init__(self, running: Running | RunningHub, term: int = 1) -> None:
         self._running = running
         self.controller = CronJobs(running.hub, lambda: term)
         self.controller.follow()

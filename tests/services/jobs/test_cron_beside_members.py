@@ -1,5 +1,6 @@
 """A CronJob gets a queue only while no member may still have one of its name: members run those."""
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -225,7 +226,8 @@ async def test_a_member_that_reported_more_than_is_kept_keeps_every_name(tmp_pat
         await silent(hub)
         told = refusal(await given_queue(hub))
         assert "more left CronJobs than the hub keeps (m1)" in told
-        assert "`roadstead admin remove --cluster m1`" in told
+        assert "`roadstead restored` lists the objects" in told
+        assert named(told) == ["UID"]
         agent.restart("session-m1-2")
         await until_taken(hub, agent, *CONFIG_MAPS, kinds_unread=[])
 
@@ -250,11 +252,53 @@ async def test_an_abandoned_cron_job_keeps_no_name(tmp_path: Path):
         agent.protocol = NEWEST
         await agent.sync(a_left_cron_job())
         await silent(hub)
-        assert "admin remove --cluster m1 --namespace team-a" in refusal(await given_queue(hub))
-        chosen = Chosen(cluster="m1", namespace="team-a")
-        await hub.write(partial(decide, dry_run=False), "Abandon", chosen, "ada")
+        (uid,) = named(refusal(await given_queue(hub)), "abandon")
+        await hub.write(partial(decide, dry_run=False), "Abandon", Chosen(uid), "ada")
         await agent.sync(a_left_cron_job())
         assert (await given_queue(hub)).error is None
+
+
+def named(told: str, verb: str = "remove") -> list[str]:
+    """What the commands in a refusal decide about: words after the verb, of which none is an option."""
+    found = re.findall(rf"`roadstead admin {verb} ([^`]*)`", told)
+    assert not [each for each in found if " " in each or each.startswith("-")]
+    return found
+
+
+def a_left_one(kind: str, name: str, uid: str, api_version: str = "v1") -> Observed:
+    told = {**LEFT, "api_version": api_version, "kind": kind, "name": name}
+    return seen(uid, "Applied", 0, object_uid=f"m-{uid}", reason="Orphan", left=told)
+
+
+async def test_the_command_that_a_refusal_prints_decides_about_that_object_alone(tmp_path: Path):
+    """The volume, the Secret and the other CronJob that are left in the same namespace stay."""
+    async with running_hub(tmp_path) as hub:
+        await Fleet.start(hub)
+        agent = await hub.join("m1")
+        agent.protocol = NEWEST
+        others = (
+            a_left_cron_job("other", "o-2"),
+            a_left_one("PersistentVolumeClaim", "data", "o-3"),
+            a_left_one("Secret", "keys", "o-4"),
+        )
+        await agent.sync(a_left_cron_job(), *others)
+        (uid,) = named(refusal(await given_queue(hub)))
+        told = await hub.write(partial(decide, dry_run=False), "Remove", Chosen(uid), "ada")
+        assert told["count"] == 1
+        left = await hub.hub.read(left_objects.list_left)
+        assert {row["name"] for row in left if row["decided"]} == {"nightly"}
+
+
+async def test_no_command_is_made_of_a_uid_that_a_shell_would_read(tmp_path: Path):
+    """A member reports what it likes: the refusal names the list instead."""
+    async with running_hub(tmp_path) as hub:
+        await Fleet.start(hub)
+        agent = await hub.join("m1")
+        told = {**LEFT, "name": "nightly"}
+        await agent.sync(seen("o-1", "Applied", 0, object_uid="$(x)", reason="Orphan", left=told))
+        said = refusal(await given_queue(hub))
+        assert "`roadstead restored` lists the objects" in said
+        assert "$(x)" not in said
 
 
 async def test_one_that_is_to_be_removed_keeps_its_name(tmp_path: Path):

@@ -290,6 +290,23 @@ async def test_a_time_that_is_created_again_is_the_same_job(tmp_path):
         assert [each["uid"] for each in status["active"]] == [child.uid]
 
 
+async def test_a_time_that_is_created_again_does_not_replace_its_own_job(tmp_path):
+    """With Replace, if the store lost the time and the status still names the Job as active."""
+    async with running(tmp_path) as hub:
+        await hub.apply(*a_queue("q"), a_cron_job(concurrencyPolicy="Replace"))
+        await Crons(hub).at(after(hub, 10))
+        (child,) = await Crons(hub).children()
+        row = await Crons(hub).row()
+        lost = {"decidedUntil", "lastScheduleTime"}
+        left = {name: value for name, value in row.status.items() if name not in lost}
+        await hub.hub.write(lambda tx: objects.set_statuses(tx, {row.uid: left}))
+        await Crons(hub).turn()
+        (same,) = await Crons(hub).children()
+        assert (same.uid, same.state) == (child.uid, child.state)
+        status = (await Crons(hub).row()).status
+        assert [each["uid"] for each in status["active"]] == [child.uid]
+
+
 async def test_a_clock_that_was_set_back_decides_no_time_anew(tmp_path):
     """Neither another schedule nor an acceptance moves the decided times backwards."""
     async with running(tmp_path) as hub:

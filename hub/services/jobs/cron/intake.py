@@ -1,34 +1,34 @@
 """CronJobs on their way in: what keeps one from being taken, and what a change of one does to its times."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from hub.domain.workloads.origin import Origin
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import missing_classes, refuse_queue, resolve_queues
+from hub.services.jobs.cron.beside import Place, may_run
 from hub.services.jobs.cron.status import given_up, read_status, told
 from hub.services.jobs.cron.turns import child_of, refusal_of
 from hub.services.jobs.priorities import Priorities, is_same_schedule
-from hub.services.leftovers import left_cron_jobs
+from hub.services.reading import envelopes
 from hub.services.reading.contradictions import Contradictions
-from hub.services.reading.cron_jobs import GROUP, KIND, is_cron_job
+from hub.services.reading.cron_jobs import is_cron_job
 from hub.services.reading.draft import Draft
-from hub.store import newer_work, objects, works
+from hub.store import newer_work, objects
 from hub.store.records.objects import StoredObject
 from hub.store.transaction import Transaction
 from shared.documents import Json
 from shared.errors import Rejected
+from shared.groups import PLACEMENT
+from shared.kinds.envelope_v1 import open_envelope
+from shared.kinds.problems import join
+from shared.kinds.registry import parse
+from shared.kinds.scopes import is_enveloping
 from shared.labels import QUEUE_NAME
 from shared.reject_codes import RejectCode
 
 _FIELD = f"metadata.labels[{QUEUE_NAME}]"
 _TEMPLATE = "spec.jobTemplate"
-_MOST_NAMED = 5  # members in a refusal
 _TIMES = ("schedule", "timeZone")
-_ONCE_GONE = (
-    "once it is gone from them, and their agents, of this release or a later one, have reported that, "
-    "apply this one again"
-)
 _NO_QUEUE = (
     f"{_FIELD}: the CronJob names no LocalQueue: the hub runs none of its times, and members run it "
     "only where a placement selects it; name a LocalQueue there or in its template to have its Jobs queued"
@@ -45,6 +45,8 @@ def require(
     may have a CronJob of its name, NoAdapter beside a hub of an earlier release, and what a Job of
     it would be refused for.
     """
+    if is_enveloping(given.parsed.group, given.parsed.kind):
+        _require_contents(tx, given)
     if not is_cron_job(given.parsed):
         return ()
     if row is not None and row.hash != given.hash and row.is_scheduled != bool(given.child):
@@ -111,45 +113,45 @@ def _of_template(refusal: Rejected) -> Rejected:
 
 
 def _beside_members(tx: Transaction, given: Draft) -> Rejected | None:
-    """The refusal while a member may still have a CronJob of that name, which it would run beside the hub.
-
-    A work stays until its agent reports that the object is gone, and what is left there until a session that
-    has read all CronJobs reports none of that uid, however long a member is silent; or until an administrator
-    abandons it, or fences or removes the member.
-    """
-    namespace = given.parsed.namespace
-    where = f"{namespace}/{given.name}"
-    if placed := works.clusters_holding(tx, GROUP, KIND, namespace, given.name, _MOST_NAMED):
-        text = f"{_may_run(where, placed)}: {_ONCE_GONE}"
-    elif left := left_cron_jobs.members_with(tx, namespace, given.name):
-        command = f"roadstead admin remove --cluster {left[0]} --namespace {namespace}"
-        text = f"{_may_run(where, left)}, left there: {_ONCE_GONE}; {_decides(command, left[0])}"
-    elif beyond := left_cron_jobs.members_beyond(tx, namespace):
-        names = ", ".join(beyond[:_MOST_NAMED])
-        command = f"roadstead admin remove --cluster {beyond[0]}"
+    """The refusal while a member may have a CronJob of that name, which it would run beside the hub."""
+    at = given.parsed.namespace, given.name
+    if name := _envelope_with(tx, at):
         text = (
-            f"members that namespace {namespace} uses have reported more left CronJobs than the hub keeps "
-            f"({names}), and {where} may be among them: {_decides(command, beyond[0])}; once the rest "
-            "are reported, apply this one again"
+            f"{_FIELD}: ResourceEnvelope {name} of the namespace has a CronJob {given.name}, which members "
+            "run where a placement selects it: take it out, then apply this one again"
         )
-    else:
+        return Rejected(RejectCode.CONFLICT, text, _FIELD)
+    found = may_run(tx, {at}).get(at)
+    if found is None:
         return None
-    return Rejected(RejectCode.CONFLICT, f"{_FIELD}: {text}", _FIELD)
+    text = f"{_FIELD}: {found.why}: {found.remedy}; then apply this one again"
+    return Rejected(RejectCode.CONFLICT, text, _FIELD)
 
 
-def _may_run(where: str, members: Sequence[str]) -> str:
-    return (
-        f"members may still have a CronJob {where} without a schedule of the hub, which they "
-        f"run ({', '.join(members[:_MOST_NAMED])})"
-    )
+def _envelope_with(tx: Transaction, at: Place) -> str:
+    """The first envelope that carries a CronJob of that place; "" without one."""
+    if not envelopes.are_stored(tx):
+        return ""
+    rows = objects.list_kind(tx, PLACEMENT, "ResourceEnvelope", namespace=at[0])
+    found = (row.name for row in rows if at[1] in envelopes.cron_jobs_of(tx, row))
+    return next(found, "")
 
 
-def _decides(command: str, member: str) -> str:
-    """Name what ends the doubt where the member itself does not, and who may do it."""
-    return (
-        f"a cluster administrator has it deleted (`{command}`) or left to the member (`… abandon …`), or, if "
-        f"{member} is destroyed, fences it (`roadstead clusters fence {member} --destroyed`)"
-    )
+def _require_contents(tx: Transaction, given: Draft) -> None:
+    """Raise Rejected (Conflict) for an envelope with a CronJob whose schedule the hub keeps.
+
+    Of an envelope of the hub cluster such a CronJob is left out, as everything that cannot be placed.
+    """
+    if given.origin != Origin.REST:
+        return
+    parsed = given.parsed
+    for each in open_envelope(parsed.raw, parsed.kind, parsed.namespace, parse):
+        if (each.group, each.kind) != envelopes.CRON_JOB:
+            continue
+        row = objects.find(tx, *envelopes.CRON_JOB, each.namespace, each.name)
+        if row is not None and row.is_scheduled:
+            field = join("data", each.key)
+            raise Rejected(RejectCode.CONFLICT, f"{field}: {envelopes.SCHEDULED}", field)
 
 
 def _changes_hands(given: Draft, row: StoredObject) -> Rejected:

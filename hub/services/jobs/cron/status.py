@@ -3,11 +3,13 @@
 `active`, `lastScheduleTime` and `lastSuccessfulTime` are as Kubernetes has them. `decidedUntil`: no run of
 this or an earlier time is created any more. `ended`: children that are kept, oldest first. `blockedAt`: the
 time whose run waits for the end of another, said once. `nextScheduleTime`: the next time that the schedule
-names, absent while it is suspended. `lastResult`: the state of the child that ended last.
+names, absent while it is suspended. `lastResult`: the state of the child that ended last. Condition `Held`:
+why no run is created, while members may run one of its name.
 """
 
 import datetime as dt
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from hub.domain.workloads.cron_runs import CronRules
 from hub.domain.workloads.states import State
@@ -15,6 +17,8 @@ from hub.store.records.objects import StoredObject
 from hub.store.records.workloads import Workload
 from shared.documents import Json, JsonView
 
+_HELD: Final = "Held"
+_MAY_RUN: Final = "MayRunInMember"
 _ENDED = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
 
 
@@ -39,6 +43,8 @@ class CronStatus:
     blocked_at: dt.datetime | None = None
     next_at: dt.datetime | None = None
     last_result: str = ""
+    held: str = ""  # why; "": it is not
+    held_since: dt.datetime | None = None
     rest: Json = field(default_factory=dict)  # what others keep there
 
     @property
@@ -50,6 +56,10 @@ class CronStatus:
 def read_status(status: JsonView | None) -> CronStatus:
     """The status as it is stored."""
     given = dict(status or {})
+    conditions = given.pop("conditions", ())
+    held: Json = next((each for each in conditions if each.get("type") == _HELD), {})
+    if others := [each for each in conditions if each.get("type") != _HELD]:
+        given["conditions"] = others
     return CronStatus(
         tuple(_child(each) for each in given.pop("active", ())),
         tuple(_child(each) for each in given.pop("ended", ())),
@@ -59,6 +69,8 @@ def read_status(status: JsonView | None) -> CronStatus:
         _instant(given.pop("blockedAt", None)),
         _instant(given.pop("nextScheduleTime", None)),
         given.pop("lastResult", ""),
+        held.get("message", ""),
+        _instant(held.get("lastTransitionTime")),
         given,
     )
 
@@ -75,6 +87,17 @@ def told(status: CronStatus, namespace: str) -> Json:
     found: Json = {name: _text(at) for name, at in times.items() if at is not None}
     if status.last_result:
         found["lastResult"] = status.last_result
+    if status.held and status.held_since is not None:
+        found["conditions"] = [
+            *status.rest.get("conditions", ()),
+            {
+                "type": _HELD,
+                "status": "True",
+                "reason": _MAY_RUN,
+                "message": status.held,
+                "lastTransitionTime": _text(status.held_since),
+            },
+        ]
     if status.active:
         found["active"] = [
             {"apiVersion": "batch/v1", "kind": "Job", "namespace": namespace} | _named(each)
@@ -126,6 +149,12 @@ def beyond_limits(status: CronStatus, rules: CronRules) -> tuple[CronStatus, lis
         left[each.succeeded] -= 1
         (kept if left[each.succeeded] >= 0 else gone).append(each)
     return replace(status, ended=tuple(reversed(kept))), gone
+
+
+def held(status: CronStatus, why: str, now: dt.datetime) -> CronStatus:
+    """The status while members may run one of its name; `why`: "" once none may."""
+    since = (status.held_since or now) if why else None
+    return replace(status, held=why, held_since=since)
 
 
 def given_up(status: CronStatus, now: dt.datetime) -> CronStatus:

@@ -26,10 +26,12 @@ from hub.domain.workloads.states import WithdrawTo
 from hub.services.context import timeline
 from hub.services.context.settings import Intake
 from hub.services.jobs.accept import resolve_queues, submit_jobs
+from hub.services.jobs.cron.beside import may_run
 from hub.services.jobs.cron.status import (
     Child,
     CronStatus,
     beyond_limits,
+    held,
     read_status,
     settled,
     since,
@@ -48,6 +50,7 @@ from shared.errors import Rejected
 from shared.kinds.registry import parse
 
 MOST_ACTIVE: Final = 1000  # children of one CronJob that have not ended
+_HELD_AGAIN: Final = dt.timedelta(seconds=10)  # until one that is held is looked at again
 _HISTORY: Final = "beyond the history limits of its CronJob"
 _MOST_NAMED: Final = 3  # Jobs that one event names
 
@@ -93,6 +96,7 @@ def take_turns(
     known = workloads.get_many(tx, children) if children else {}
     begun = [_begun(tx, row, statuses[row.uid], known) for row in rows if row.uid in statuses]
     turns = [each for each in begun if each is not None]
+    _hold(tx, turns)
     _create(tx, [each for each in turns if each.run.decided is Decided.START], intake)
     for each in turns:
         _forget_oldest(tx, each)
@@ -100,6 +104,23 @@ def take_turns(
     before = {each.row.uid: each.row.status or {} for each in turns}
     objects.set_statuses(tx, {uid: new for uid, new in after.items() if new != before[uid]})
     return {each.row.uid: _looked(each) for each in turns}
+
+
+def _hold(tx: Transaction, turns: Sequence[_CronTurn]) -> None:
+    """Create no run of those that members may run themselves: their time waits, as for an earlier run."""
+    asked = [each for each in turns if each.run.decided is Decided.START or each.status.held]
+    found = may_run(tx, {(each.row.namespace, each.row.name) for each in asked})
+    for each in asked:
+        kept = found.get((each.row.namespace, each.row.name))
+        why = "" if kept is None else f"{kept.why}: {kept.remedy}"
+        if why and why != each.status.held:
+            tx.say(each.row, "MayRunInMember", f"no run is created: {why}"[:1000], warning=True)
+        each.status = held(each.status, why, tx.now)
+        if kept is not None:
+            look_at = min(each.run.look_at or tx.now + _HELD_AGAIN, tx.now + _HELD_AGAIN)
+            decided = each.run.decided
+            waits = Decided.BLOCKED if decided is Decided.START else decided
+            each.run = replace(each.run, decided=waits, look_at=look_at)
 
 
 def _looked(turn: _CronTurn) -> AfterTurn:
@@ -179,26 +200,31 @@ def _create(tx: Transaction, turns: Sequence[_CronTurn], intake: Intake) -> None
 def _note(
     tx: Transaction, turn: _CronTurn, child: Draft, answer: Workload | Rejected | None
 ) -> None:
-    """Record the child, which with `Replace` replaces those that run; None: it was there before."""
+    """Record the child, which with `Replace` replaces the others that run; None: it was there before."""
     if isinstance(answer, Rejected):
         _say_refused(tx, turn, answer)
         return
-    if turn.rules.concurrency is Concurrency.REPLACE and turn.status.active:
-        _replace(tx, turn)
+    if turn.rules.concurrency is Concurrency.REPLACE:
+        _replace(tx, turn, child.uid)
     status = turn.status
     if answer is not None:
         tx.say(turn.row, "SuccessfulCreate", f"created Job {child.name}")
-    added = (*status.active, Child(child.name, child.uid))
+    known = child.uid in status.children
+    added = status.active if known else (*status.active, Child(child.name, child.uid))
     turn.status = replace(status, active=added, last_scheduled=turn.run.at)
 
 
-def _replace(tx: Transaction, turn: _CronTurn) -> None:
-    gone = [each.uid for each in turn.status.active]
+def _replace(tx: Transaction, turn: _CronTurn, by: str) -> None:
+    """Delete the children that run, without `by`: the Job of a time that is created again."""
+    gone = [each for each in turn.status.active if each.uid != by]
+    if not gone:
+        return
     why = f"CronJob {turn.row.name} starts its next run"
-    withdraw_jobs(tx, gone, WithdrawTo.DELETED, "Replaced", why)
-    for each in turn.status.active:
+    withdraw_jobs(tx, [each.uid for each in gone], WithdrawTo.DELETED, "Replaced", why)
+    for each in gone:
         tx.say(turn.row, "SuccessfulDelete", f"deleted Job {each.name}: the next run replaces it")
-    turn.status = replace(turn.status, active=())
+    kept = tuple(each for each in turn.status.active if each.uid == by)
+    turn.status = replace(turn.status, active=kept)
 
 
 def _forget_oldest(tx: Transaction, turn: _CronTurn) -> None:
