@@ -19,7 +19,7 @@ from agent.reconcile.kind_readings import KindReadings
 from agent.works.lease import Lease
 from shared import labels
 from shared.clock import Clock
-from shared.kube import errors
+from shared.kube import errors, served
 from shared.kube.client import KubeClient
 from shared.wire.agent_v1 import Observed
 from shared.wire.left_objects import CRON_JOB
@@ -96,8 +96,9 @@ class JobsRead:
     async def _look_at(self, key: KindKey) -> None:
         selector = f"{labels.MANAGED_BY}={self._hub_id}"
         try:
-            listing = await self._client.list(*key, None, selector, slim=self._owner)
-        except errors.KindNotServed:  # so that nothing of it is there
+            given = None, selector
+            listing = await served.list_all(self._client, *key, *given, slim=self._owner)
+        except errors.KindNotServed:  # in no version, so that nothing of it is there
             self._read.add(key)
             return
         except errors.KubeError as failure:
