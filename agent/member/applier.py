@@ -22,13 +22,7 @@ from agent.member.put_back import PutBack, causes_of
 from agent.member.refusals import DENIED, conflicting, missing_what, refused
 from agent.member.take_over import Permission, TakeOver, stranger
 from agent.objects import drift
-from agent.objects.facts import (
-    Object,
-    is_deleting,
-    is_made_for,
-    owner_of,
-    owners_of,
-)
+from agent.objects.facts import Object, is_deleting, is_made_for, owner_of, owners_of
 from agent.objects.manifests import stamped_over, unstarted
 from agent.objects.replacing import taken_in
 from shared import labels

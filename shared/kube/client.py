@@ -144,7 +144,7 @@ class KubeClient:
     async def get(self, api_version: str, kind: str, namespace: str, name: str) -> Object:
         """One object; `namespace` is "" for cluster-scoped kinds.
 
-        Raises `NotFound` where the server says that there is none, and as `endpoint`.
+        Raises `NotFound` if the server answers that it has no such object, and as `endpoint`.
         """
         endpoint = await self.endpoint(api_version, kind)
         try:

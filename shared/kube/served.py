@@ -67,7 +67,7 @@ async def absence(
     endpoint: Endpoint,
     missing: errors.NotFound,
 ) -> errors.KubeError:
-    """What a 404 to the read of an object says: that the object is absent, only if the answer names it.
+    """Judge a 404 to a read: the object is absent only if the answer names it.
 
     Otherwise it says that it has no such path, as of a version that it no longer serves. Raises KubeError.
     """

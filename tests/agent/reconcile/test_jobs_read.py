@@ -171,7 +171,7 @@ async def test_a_placed_cron_job_that_the_report_lacks_leaves_cron_jobs_unread(m
 
 
 def a_pod(uid: str = "u-1") -> dict[str, object]:
-    """A pod of a job whose object somebody has deleted, with its finalizer, and without its pods."""
+    """A pod of a job whose object a person has deleted alone, and without its finalizer."""
     marks = {labels.MANAGED_BY: HUB_ID, labels.JOB_UID: uid, labels.EPOCH: "1"}
     return {
         "apiVersion": "v1",
@@ -202,7 +202,7 @@ async def test_a_living_pod_of_a_job_that_the_report_lacks_leaves_all_kinds_unre
 
 
 async def test_a_living_pod_of_a_job_in_the_report_is_no_doubt(member):
-    """Its job is there, and the hub is told of it."""
+    """The agent reports its job to the hub."""
     await member.kube.create(a_pod(), field_manager="test")
     session = Session(member.kube)
     session.reported["u-1"] = an_entry("Applied")

@@ -25,7 +25,7 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 def a_later_definition(kind: dict[str, str] | None) -> KindDefinitions:
-    """What a later hub tells of a kind: this agent refuses it."""
+    """A definition of a later hub, which this agent refuses."""
     root = {"scaleDefinition": {"replicasPath": ".spec.size | a_later_function"}}
     component = root if kind is None else {**root, "kind": kind}
     karta = {
@@ -59,7 +59,7 @@ async def test_objects_of_a_definition_that_is_refused_are_reported(member):
 
 @pytest.mark.anyio
 async def test_a_definition_that_does_not_even_name_its_kind_leaves_all_unread(member):
-    """The hub is told that nothing is proven."""
+    """The agent proves nothing to the hub."""
     member.hub.kinds = a_later_definition(None)
     agent = member.start()
     await member.hub.until(lambda hub: hub.requests and hub.requests[-1].kinds_held == 7)

@@ -75,7 +75,7 @@ async def test_a_kind_without_objects_is_read_in_the_version_that_is_served(memb
 
 @pytest.mark.parametrize("knows", [True, False])
 async def test_a_read_back_in_another_version_is_no_absence(member, applier, knows):
-    """Whether the client knows the old path, which answers 404 then, or asks anew."""
+    """The client knows the old path, which answers 404 then, or asks anew."""
     work = a_parent()
     await made(member, work)
     serve_in(member, "JobSet", "v1")
@@ -115,7 +115,7 @@ async def test_a_maker_of_another_version_counts(member):
 
 @pytest.mark.parametrize("action", ["Apply", "Withdraw"])
 async def test_a_started_job_waits_while_its_version_is_not_served(member, action):
-    """It is neither Missing nor Gone, and goes on when the version is served again."""
+    """It is neither Missing nor Gone, and continues when the version is served again."""
     member.hub.put(a_parent(run_seconds="600"))
     member.start()
     await member.hub.job_says("u-1", "active")
