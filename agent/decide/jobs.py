@@ -21,7 +21,7 @@ from agent.decide.decision import (
     troubled,
 )
 from agent.decide.member_queue import take_back
-from agent.decide.plain_objects import removal, unread, unserved
+from agent.decide.plain_objects import NOT_SERVED, removal, unread, unserved
 from agent.objects.facts import (
     Object,
     epoch_of,
@@ -50,7 +50,8 @@ def decide_job(work: Work, seen: Seen, moment: Moment) -> Decision:
     if work.action == "Withdraw" and _never_started(work, seen):
         return Decision("Gone", unstarted=True)
     if not moment.synced:
-        return OBSERVING if work.kind_rule is None or work.seen else unread(work, moment)
+        is_told = moment.served and (work.kind_rule is None or work.seen)
+        return OBSERVING if is_told else unread(work, moment)
     if live is not None and epoch_of(live) > work.epoch:
         return _newer(work, live, seen, moment)
     if live is not None and epoch_of(live) < work.epoch:
@@ -248,8 +249,11 @@ def _absent(seen: Seen, moment: Moment, phase: _End) -> Decision:
     if settled_at is None:
         return LEASE_WAIT
     if moment.now < seen.not_before:
-        text = seen.trouble.message if seen.trouble is not None else ""
-        return Decision("Waiting", reason="Proving", message=text, wake_at=seen.not_before)
+        text, reason = "", "Proving"
+        if seen.trouble is not None:
+            text = seen.trouble.message
+            reason = NOT_SERVED if seen.trouble.reason == NOT_SERVED else reason
+        return Decision("Waiting", reason=reason, message=text, wake_at=seen.not_before)
     if seen.absent_at is None or seen.absent_at < settled_at:
         return Decision("Waiting", "ReadBack", reason="Proving", message="looking for the Job")
     if seen.podless_at is None or seen.podless_at < seen.absent_at:

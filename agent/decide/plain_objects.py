@@ -23,6 +23,7 @@ from shared.labels import CREATED_BY
 from shared.wire.agent_v1 import DIFF_REPORTED, Phase, Work
 from shared.wire.namespaces import NAMESPACE_KEPT
 
+NOT_SERVED: Final = "KindNotServed"
 COMPARED_EVERY_S: Final = 60.0
 UNREAD_S: Final = 5.0  # until it is asked again whether a kind could be read
 
@@ -65,12 +66,18 @@ def _begin_object(work: Work, seen: Seen, moment: Moment) -> Decision:
 def unserved(work: Work) -> Decision:
     """The member lacks the kind's definition."""
     text = f"the cluster does not serve {work.kind} in {work.api_version}"
-    return Decision("Failed", reason="KindNotServed", message=text)
+    return Decision("Failed", reason=NOT_SERVED, message=text)
 
 
 def unread(work: Work, moment: Moment) -> Decision:
     """Nothing is done to what can not be seen; where that is for want of a right, it is said."""
     again = moment.now + UNREAD_S
+    if not moment.served:
+        where = unserved(work)
+        phase: Phase = (
+            "Failed" if work.action in {"Apply", "Compare"} and not work.seen else "Waiting"
+        )
+        return replace(where, phase=phase, message=moment.refused or where.message, wake_at=again)
     if moment.refused and work.action in {"Apply", "Compare"}:
         text = f"the agent may not list and watch {work.kind} in this cluster: {moment.refused}"
         return Decision("Failed", reason="KindNotReadable", message=text, wake_at=again)
@@ -84,6 +91,11 @@ def _withdraw_object(seen: Seen, moment: Moment) -> Decision:
     """
     live = seen.live
     if live is None:
+        if moment.refused and not moment.served:  # it may be there in another version
+            text = moment.refused
+            return Decision(
+                "Waiting", reason=NOT_SERVED, message=text, wake_at=moment.now + UNREAD_S
+            )
         if moment.settled_at is None:
             return LEASE_WAIT
         return Decision("Gone", reason=NAMESPACE_KEPT if seen.kept else "", message=seen.kept)

@@ -14,7 +14,7 @@ from agent.member.refusals import refused
 from agent.objects.facts import Object, has_our_fields
 from agent.objects.manifests import abandon_patch
 from shared import labels
-from shared.kube import errors
+from shared.kube import errors, served
 from shared.kube.client import KubeClient
 
 log = structlog.get_logger(__name__)
@@ -35,13 +35,16 @@ async def abandon(client: KubeClient, at: Address, ours: Ours, began: float) -> 
     """Take everything of ours off; `absent_at` (`began`) where nothing of ours is there (any more)."""
     _, kind, namespace, name = at
     try:
-        live = await client.get(*at)
-        if not _is_ours(live, ours):
-            return Outcome(absent_at=began)
-        await client.merge_patch(*at, abandon_patch(live), field_manager=labels.FIELD_MANAGER)
+        live = await served.get(client, *at)
     except errors.NotFound:
         return Outcome(absent_at=began)
-    except errors.Conflict as changed:
+    except errors.KubeError as refusal:
+        return Outcome(trouble=refused(refusal))
+    if not _is_ours(live, ours):
+        return Outcome(absent_at=began)
+    try:
+        await client.merge_patch(*at, abandon_patch(live), field_manager=labels.FIELD_MANAGER)
+    except (errors.NotFound, errors.Conflict) as changed:
         return Outcome(trouble=Trouble("Retrying", changed.message))
     except errors.KubeError as refusal:
         return Outcome(trouble=refused(refusal))

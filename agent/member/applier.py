@@ -22,19 +22,13 @@ from agent.member.put_back import PutBack, causes_of
 from agent.member.refusals import DENIED, conflicting, missing_what, refused
 from agent.member.take_over import Permission, TakeOver, stranger
 from agent.objects import drift
-from agent.objects.facts import (
-    Object,
-    is_deleting,
-    is_made_for,
-    owner_of,
-    owners_of,
-)
+from agent.objects.facts import Object, is_deleting, is_made_for, owner_of, owners_of
 from agent.objects.manifests import stamped_over, unstarted
 from agent.objects.replacing import taken_in
 from shared import labels
 from shared.clock import Clock
 from shared.failpoints import failpoint
-from shared.kube import errors
+from shared.kube import errors, served
 from shared.kube.client import KubeClient, Propagation
 from shared.wire.agent_v1 import Work
 
@@ -188,7 +182,7 @@ class Applier:
         """The present version of an object, or that no object has its uid."""
         began, metadata = self._clock.monotonic(), live["metadata"]
         try:
-            now = await self._client.get(*_address(live))
+            now = await served.get(self._client, *_address(live))
         except errors.NotFound:
             return Outcome(absent_at=began)
         except errors.KubeError as refusal:
@@ -365,7 +359,8 @@ class Applier:
             return False
 
     async def _get(self, work: Work) -> Object:
-        return await self._client.get(work.api_version, work.kind, work.namespace, work.name)
+        at = (work.api_version, work.kind, work.namespace, work.name)
+        return await served.get(self._client, *at)
 
 
 def _preconditions(work: Work, live: Object, hub_id: str) -> Object:

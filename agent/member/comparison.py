@@ -51,7 +51,7 @@ async def compare(client: KubeClient, work: Work, acceptance: Acceptance) -> Com
         ours = is_created_for(live, work, hub_id) or owner_of(live, hub_id) == work.uid
         if not ours and not await consent.covers(live):
             return _not_accepted(work, consent)
-    except errors.KindNotServed as missing:
+    except errors.NotServed as missing:
         return Compared([], trouble=Trouble("KindNotServed", missing.message))
     except errors.KubeError as refusal:
         return Compared([], trouble=refused(refusal))

@@ -6,7 +6,7 @@ from agent.objects.facts import Object, finished, makes_pods_of
 from agent.objects.holds import ALSO_BETWEEN, BETWEEN, PODS_MAKE_MAKERS
 from agent.objects.pods import is_of_copy, is_over, owner_name
 from shared import labels
-from shared.kube import errors
+from shared.kube import errors, served
 from shared.kube.client import KubeClient
 
 KindKey = tuple[str, str]
@@ -51,7 +51,7 @@ async def _maker(client: KubeClient, namespace: str, job_uid: str, parent: KindK
         if key == parent:
             continue
         try:
-            listing = await client.list(*key, namespace, slim=slim)
+            listing = await served.list_all(client, *key, namespace, slim=slim)
         except errors.KindNotServed:
             continue
         for item in listing.items:

@@ -24,6 +24,8 @@ def refused(refusal: errors.KubeError, *, hopeless: bool = False) -> Trouble:
         return Trouble("Throttled", refusal.message)
     if isinstance(refusal, errors.Unavailable | errors.Unauthorized):
         return Trouble("Unavailable", refusal.message)
+    if isinstance(refusal, errors.NotServed):
+        return Trouble("KindNotServed", refusal.message)
     if _POLICY.search(refusal.message) and f"{NOT_ACCEPTED}: " in refusal.message:
         return Trouble(NOT_ACCEPTED, refusal.message)
     if hopeless and _POLICY.search(refusal.message):

@@ -5,6 +5,7 @@ still take effect. So each session lists its Jobs, and objects of other kinds th
 every cache, in a read that begins when no earlier session can start anything (docs/explain/exactly-once.md,
 rules 4 and 12). Once the report holds each of them, it says so (`SyncRequest.jobs_read`). It reads each
 kind by itself, and names those that it has not read (`SyncRequest.kinds_unread`): nothing is proven of them.
+An object may be gone without its pods: while one lives whose uid the report lacks, no kind counts as read.
 It reads placed CronJobs as well, whatever its profile: the hub runs none beside a member that may have one of
 its name, which an earlier agent of another profile may have placed.
 """
@@ -20,7 +21,7 @@ from agent.reconcile.kind_readings import KindReadings
 from agent.works.lease import Lease
 from shared import labels
 from shared.clock import Clock
-from shared.kube import errors
+from shared.kube import errors, served
 from shared.kube.client import KubeClient
 from shared.wire.agent_v1 import Observed
 from shared.wire.left_objects import CRON_JOB
@@ -32,6 +33,8 @@ AGAIN_S: Final = 300.0  # after a refusal: rights are rarely granted, and each r
 IDLE_S: Final = 30.0  # between two looks for kinds that are new
 _CRON_JOB: Final = ("batch/v1", "CronJob")
 _REFUSED: Final = 403
+_OVER: Final = frozenset({"Gone", "Missing"})
+_ALIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 class JobsRead:
@@ -63,6 +66,7 @@ class JobsRead:
         self._places = places
         self._begun = False  # no earlier session can start Jobs
         self._read: set[KindKey] = set()
+        self._pods_are_told = False  # a list of them found none whose uid the report lacks
         self._refused: dict[KindKey, float] = {}  # until then
 
     @property
@@ -91,14 +95,39 @@ class JobsRead:
         for key in [*kinds, _CRON_JOB]:
             if key not in self._read and self._refused.get(key, now) <= now:
                 await self._look_at(key)
-        if len(self._read) > before:
+        had_pods, self._pods_are_told = self._pods_are_told, await self._look_at_pods()
+        if len(self._read) > before or self._pods_are_told > had_pods:
             self._news()
+
+    def leaves(self, uid: str) -> None:
+        """The report is about to lack this uid. If nothing has said that it ended, its pods may be there."""
+        entry = self._reported.get(uid)
+        if entry is not None and entry.epoch and entry.phase not in _OVER:
+            self._pods_are_told = False
+
+    async def _look_at_pods(self) -> bool:
+        if self._pods_are_told:
+            return True
+        selector = f"{labels.MANAGED_BY}={self._hub_id},{labels.JOB_UID},{labels.EPOCH}"
+        try:
+            given = None, selector, _ALIVE
+            listing = await self._client.list(
+                "v1", "Pod", *given, slim=_job_of, metadata_only=True
+            )
+        except errors.KubeError as failure:
+            log.info("jobs.pods_not_read", error=failure.message)
+            return False
+        told = {str(pod["job"]) for pod in listing.items if not self._is_reported(pod["job"])}
+        for uid in sorted(told)[:3]:
+            log.info("jobs.pods_of_none", uid=uid)
+        return not told
 
     async def _look_at(self, key: KindKey) -> None:
         selector = f"{labels.MANAGED_BY}={self._hub_id}"
         try:
-            listing = await self._client.list(*key, None, selector, slim=self._owner)
-        except errors.KindNotServed:  # so that nothing of it is there
+            given = None, selector
+            listing = await served.list_all(self._client, *key, *given, slim=self._owner)
+        except errors.KindNotServed:  # in no version, so that nothing of it is there
             self._read.add(key)
             return
         except errors.KubeError as failure:
@@ -117,7 +146,8 @@ class JobsRead:
         kinds = self._kinds()
         if kinds is None or not self._begun:
             return None
-        return ["/".join(key) for key in [*kinds, _CRON_JOB] if key not in self._read]
+        read = self._read if self._pods_are_told else self._read & {_CRON_JOB}
+        return ["/".join(key) for key in [*kinds, _CRON_JOB] if key not in read]
 
     def _is_reported(self, uid: str) -> bool:
         entry = self._reported.get(uid)
@@ -126,6 +156,11 @@ class JobsRead:
     def _owner(self, job: Object) -> Object:
         """All that is kept of a listed Job."""
         return {"owner": owner_of(job, self._hub_id)}
+
+
+def _job_of(pod: Object) -> Object:
+    """All that is kept of a listed pod."""
+    return {"job": (pod["metadata"].get("labels") or {}).get(labels.JOB_UID) or ""}
 
 
 def kinds_to_read(observer: Observer, readings: KindReadings) -> list[KindKey] | None:

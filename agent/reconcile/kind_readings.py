@@ -49,6 +49,7 @@ class KindReadings:
         self._read_before: set[str] = set()
         self._builtin, self._isolated = JqLanguage(), IsolatedJq()
         self.revision = self._taken = 0
+        self._knows_all = True  # the kinds of all definitions that the hub told
 
     def declare(self, told: KindDefinitions | None) -> None:
         """Take what is declared on the hub from now on. None: what was told before holds."""
@@ -58,8 +59,8 @@ class KindReadings:
 
     @property
     def is_current(self) -> bool:
-        """True if the agent watches the kinds of the newest definitions that the hub told."""
-        return self.revision == self._taken
+        """True if the agent watches the kinds of all definitions that the hub told last."""
+        return self.revision == self._taken and self._knows_all
 
     def look(self, tracked: TrackedWork) -> None:
         """Have this version of the object read, if it is not a Job and was not read yet."""
@@ -111,7 +112,9 @@ class KindReadings:
         told = [] if self._told is None else self._told.definitions
         self._catalog, self._named = await asyncio.to_thread(known_kinds, told)
         self._taken = 0 if self._told is None else self._told.revision
-        self._watch(_watched(self._named.values()))
+        refused = [kind_of(each) for each in told if each.name not in self._named]
+        self._knows_all = None not in refused
+        self._watch(_watched(self._named.values()).union(each for each in refused if each))
         read, self._read_before = self._read_before, set()
         for uid in read:
             self._mark(uid)
@@ -129,6 +132,20 @@ def known_kinds(told: Iterable[KindDefinition]) -> tuple[KindCatalog, dict[str, 
         except (Rejected, IndexError) as refusal:
             log.warning("kind.refused", name=each.name, error=str(refusal))
     return builtin.with_added(named.values()), named
+
+
+def kind_of(told: KindDefinition) -> KindKey | None:
+    """The kind that a definition is about, also of one that can not be read; None if it does not say.
+
+    Its objects are watched and listed all the same, or they would be missing in the report.
+    """
+    found: object = told.karta
+    for part in ("spec", "structureDefinition", "rootComponent", "kind"):
+        found = found.get(part) if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not found.get("version") or not found.get("kind"):
+        return None
+    group = f"{found['group']}/" if found.get("group") else ""
+    return f"{group}{found['version']}", str(found["kind"])
 
 
 def _built_in(documents: list[Object], name: str, builtin: KindCatalog) -> Definition | None:

@@ -267,6 +267,7 @@ class Reconciler:
         if live is None:
             if not tracked.busy:
                 del self.tracked_works[tracked.uid]
+                self.jobs_read.leaves(tracked.uid)
                 self.observed.drop(tracked.uid)
                 self._news()
             return

@@ -71,7 +71,7 @@ class Sources:
         for each in kind.versions:
             try:
                 await self._client.endpoint(kind.api_version(each), kind.kind)
-            except errors.KindNotServed:
+            except errors.NotServed:
                 continue
             version = each
             break

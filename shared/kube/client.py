@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from shared.clock import Clock
-from shared.kube import errors
+from shared.kube import errors, served
 from shared.kube.answers import object_of, selectors
 from shared.kube.connection import (
     APPLY_PATCH,
@@ -24,7 +24,7 @@ from shared.kube.connection import (
     Connection,
     Heard,
 )
-from shared.kube.discovery import Discovery, Endpoint, root_of
+from shared.kube.discovery import Discovery, Endpoint
 from shared.kube.lists import MOST_LISTED, Listing, read_pages
 from shared.kube.pod_log import read_log
 from shared.kube.watch import STALL_S, Batch, WatchEvent, batches
@@ -44,8 +44,8 @@ class Version:
 class KubeClient:
     """One cluster's API. Use as an async context manager, or call `close`.
 
-    Every method raises the members of `shared.kube.errors`; a kind that the server does not serve is
-    `KindNotServed`, which is a `NotFound`.
+    Every method raises the members of `shared.kube.errors`; a kind that the server serves in no version is
+    `KindNotServed`, which is a `NotFound`; `VersionNotServed` is none (see `shared.kube.served`).
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -97,12 +97,12 @@ class KubeClient:
         if self._discovery.complete and not refresh:
             return self._discovery
         groups = (await self._connection.request("GET", "/apis")).get("groups") or []
-        served = ["v1", *(v["groupVersion"] for g in groups for v in g.get("versions") or ())]
-        self._discovery.forget_others(set(served))
+        versions = ["v1", *(v["groupVersion"] for g in groups for v in g.get("versions") or ())]
+        self._discovery.forget_others(set(versions))
         unanswered = set()
-        for api_version in served:
+        for api_version in versions:
             try:
-                await self._learn(api_version)
+                await served.learn(self._connection, self._discovery, api_version)
             except errors.Unavailable:
                 unanswered.add(api_version)
         self._discovery.unanswered = unanswered
@@ -110,22 +110,14 @@ class KubeClient:
         return self._discovery
 
     async def endpoint(self, api_version: str, kind: str) -> Endpoint:
-        """The path of a kind; asks the server when it is not known yet. Raises `KindNotServed`."""
-        found = self._discovery.get((api_version, kind))
-        if found is None:
-            await self._learn(api_version)
-            found = self._discovery.get((api_version, kind))
-        if found is None:
-            message = f"the server does not serve {kind} in {api_version}"
-            raise errors.KindNotServed(404, "NotFound", message)
-        return found
+        """The path of a kind; asks the server when it is not known yet.
 
-    async def _learn(self, api_version: str) -> None:
-        try:
-            document = await self._connection.request("GET", root_of(api_version))
-        except errors.NotFound:
-            document = None
-        self._discovery.learn(api_version, document)
+        Raises `KindNotServed`; `VersionNotServed` if the kind may be served in another version.
+        """
+        found = self._discovery.get((api_version, kind))
+        if found is not None:
+            return found
+        return await served.locate(self._connection, self._discovery, api_version, kind)
 
     async def version(self) -> Version:
         """The server's version."""
@@ -150,9 +142,17 @@ class KubeClient:
     # --- reads -----------------------------------------------------------------------------------
 
     async def get(self, api_version: str, kind: str, namespace: str, name: str) -> Object:
-        """One object; `namespace` is "" for cluster-scoped kinds. Raises `NotFound`."""
+        """One object; `namespace` is "" for cluster-scoped kinds.
+
+        Raises `NotFound` if the server answers that it has no such object, and as `endpoint`.
+        """
         endpoint = await self.endpoint(api_version, kind)
-        return object_of(await self._connection.request("GET", endpoint.path(namespace, name)))
+        try:
+            answer = await self._connection.request("GET", endpoint.path(namespace, name))
+        except errors.NotFound as missing:
+            given = self._connection, self._discovery, endpoint
+            raise await served.absence(*given, missing) from missing
+        return object_of(answer)
 
     async def list(
         self,
@@ -178,10 +178,15 @@ class KubeClient:
         path = endpoint.path(namespace)
         params = selectors(label_selector, field_selector)
         accept = METADATA_LIST if metadata_only else JSON
+        given = self._connection, endpoint, path, params
         try:
-            return await read_pages(self._connection, endpoint, path, params, page, slim, accept)
+            return await read_pages(*given, page, slim, accept)
         except errors.Gone:
-            return await read_pages(self._connection, endpoint, path, params, 0, slim, accept)
+            return await read_pages(*given, 0, slim, accept)
+        except errors.NotFound as missing:
+            raise await served.absence(
+                self._connection, self._discovery, endpoint, missing
+            ) from missing
 
     # --- writes ----------------------------------------------------------------------------------
 

@@ -68,9 +68,19 @@ class Discovery(Mapping[tuple[str, str], Endpoint]):
         for key in [key for key in self._endpoints if key[0] not in api_versions]:
             del self._endpoints[key]
 
+    def versions_of(self, api_version: str, kind: str) -> list[str]:
+        """The versions of this kind's group in which it is known to be served, sorted."""
+        group = group_of(api_version)
+        return sorted(at for at, of in self._endpoints if of == kind and group_of(at) == group)
+
     def names(self) -> list[str]:
         """`apiVersion/Kind` of everything served, sorted."""
         return sorted(f"{api_version}/{kind}" for api_version, kind in self._endpoints)
+
+
+def group_of(api_version: str) -> str:
+    """The API group; "" for the core group."""
+    return api_version.rpartition("/")[0]
 
 
 def root_of(api_version: str) -> str:

@@ -44,8 +44,21 @@ class NotFound(KubeError):
         return self.details.get("kind") == "namespaces"
 
 
-class KindNotServed(NotFound):
+class NotServed(KubeError):
     """The API server does not serve this kind in this version."""
+
+
+class KindNotServed(NotServed, NotFound):
+    """Nor in any other version of its group, as a read of them has shown: there is no object of it."""
+
+
+class VersionNotServed(NotServed):
+    """It serves the kind in another version, or has not told all of its group: objects may be there."""
+
+    @property
+    def served(self) -> list[str]:
+        """The group versions in which the kind is served, as far as is known."""
+        return list(self.details.get("served") or ())
 
 
 class AlreadyExists(KubeError):

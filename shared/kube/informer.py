@@ -3,7 +3,8 @@
 Events may be lost by any stream: after 410, a broken connection or 90 s of silence the informer
 resumes or lists again and derives what it missed by comparing, deletions included. Deletions are
 concluded from a complete list only. Of a burst the last state of each object is taken. A kind that is
-not served is an empty cache until it is; of one that may not be read `refused` says why.
+served in no version is an empty cache until it is; of one that may not be read, or not in this version,
+`refused` says why, and the cache stays as it was.
 """
 
 import asyncio
@@ -120,7 +121,7 @@ class Informer(Generic[T]):
 
     def _fixed_delay(self, fault: BaseException) -> float | None:
         """Seconds until what will not pass soon is tried again; None: as after any failure."""
-        if isinstance(fault, errors.KindNotServed):
+        if isinstance(fault, errors.NotServed):
             return self._not_served_s
         return self._forbidden_s if isinstance(fault, errors.Forbidden) else None
 
@@ -131,6 +132,8 @@ class Informer(Generic[T]):
                 self.resource_version = ""
             case errors.KindNotServed():
                 self._not_served()
+            case errors.VersionNotServed():
+                self._not_in_this_version(fault)
             case errors.Forbidden():
                 self._not_allowed(fault)
             case errors.KubeError():
@@ -216,10 +219,17 @@ class Informer(Generic[T]):
 
     def _not_served(self) -> None:
         before, self.served = self.served, False
-        self.resource_version = ""
+        self.resource_version = self.refused = ""
         self._replace(())
         self.synced.set()
         if before is True:
+            self._tell_served()
+
+    def _not_in_this_version(self, refusal: errors.VersionNotServed) -> None:
+        """Nothing is concluded from it: the objects may be there in another version."""
+        before, self.served = self.served, False
+        self._not_allowed(refusal)
+        if before is not False:
             self._tell_served()
 
     def _tell_served(self) -> None:

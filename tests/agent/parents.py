@@ -239,3 +239,22 @@ def created(kind="JobSet", **fields):
     metadata = {**made["metadata"], "uid": "m-1", "resourceVersion": "7", "generation": 1}
     metadata["managedFields"] = written_by(labels.FIELD_MANAGER, metadata)
     return {**made, "metadata": metadata}
+
+
+def serve_in(member, kind, *versions):
+    """Have the member serve a kind in these versions alone; objects stay, as with an upgraded operator."""
+    crds, name = "customresourcedefinitions.apiextensions.k8s.io", RESOURCES[kind]
+    crd = member.cluster.store.get(crds, "", name)
+    known = {each["name"]: each for each in crd["spec"]["versions"]}
+    model = crd["spec"]["versions"][0]
+    every = [*dict.fromkeys((*versions, *known))]
+    told = [
+        {
+            **known.get(each, {**model, "name": each}),
+            "served": each in versions,
+            "storage": each == every[0],
+        }
+        for each in every
+    ]
+    spec = {**crd["spec"], "versions": told}
+    member.cluster.store.update(crds, {**crd, "spec": spec})

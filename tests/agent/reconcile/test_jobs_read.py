@@ -170,3 +170,58 @@ async def test_a_placed_cron_job_that_the_report_lacks_leaves_cron_jobs_unread(m
     session.clock.advance(AGAIN_S)
     await session.read.look()
     assert session.read.told() == {"jobs_read": True, "kinds_unread": []}
+
+
+def a_pod(uid: str = "u-1") -> dict[str, object]:
+    """A pod of a job whose object a person has deleted alone, and without its finalizer."""
+    marks = {labels.MANAGED_BY: HUB_ID, labels.JOB_UID: uid, labels.EPOCH: "1"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"{uid}-0", "namespace": "team", "labels": marks},
+        "spec": {"containers": [{"name": "main", "image": "busybox"}]},
+    }
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_a_living_pod_of_a_job_that_the_report_lacks_leaves_all_kinds_unread(member, ends):
+    """A person took the Job away alone: the member still runs it, until its pod has ended or is gone."""
+    await member.kube.create(a_pod(), field_manager="test")
+    session = Session(member.kube, kinds=(JOB, JOB_SET))
+    session.clock.advance(SETTLED_S)
+    await session.read.look()
+    told = session.read.told()
+    assert not told["jobs_read"]
+    assert told["kinds_unread"] == ["/".join(JOB), "/".join(JOB_SET), CRON_JOB]
+    at = "v1", "Pod", "team", "u-1-0"
+    if ends:
+        over = {"status": {"phase": "Failed"}}
+        await member.kube.merge_patch(*at, over, field_manager="test", subresource="status")
+    else:
+        await member.kube.delete(*at, grace_s=0)
+    await session.read.look()
+    assert session.read.done
+
+
+async def test_a_living_pod_of_a_job_in_the_report_is_no_doubt(member):
+    """The agent reports its job to the hub."""
+    await member.kube.create(a_pod(), field_manager="test")
+    session = Session(member.kube)
+    session.reported["u-1"] = an_entry("Applied")
+    session.clock.advance(SETTLED_S)
+    await session.read.look()
+    assert session.read.done
+
+
+async def test_pods_are_looked_for_again_when_the_report_loses_a_job_without_its_end(member):
+    """It was taken away after the session had read it all."""
+    await member.kube.create(a_pod(), field_manager="test")
+    session = Session(member.kube)
+    session.reported["u-1"] = an_entry("Applied")
+    session.clock.advance(SETTLED_S)
+    await session.read.look()
+    session.read.leaves("u-1")
+    del session.reported["u-1"]
+    assert not session.read.done
+    await session.read.look()
+    assert not session.read.done
