@@ -156,7 +156,7 @@ class Informer(Generic[T]):
         else:
             await self._clock.sleep(delay)
 
-    def _not_allowed(self, refusal: errors.Forbidden) -> None:
+    def _not_allowed(self, refusal: errors.KubeError) -> None:
         """Said once."""
         if not self.refused:
             self._log.warning("informer.forbidden", error=refusal.message)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 HUB_ID = "hub-1"
 _TIMEOUT_S = 30.0
+_ENDED = frozenset({"Succeeded", "Failed"})
 
 
 class Quiet:
@@ -70,14 +71,18 @@ class Client:
         return await Call("get", _TIMEOUT_S, name)
 
     async def list(
-        self, version: str, kind: str, _namespace: str | None, selector: str = "", *,
-        slim: Any = None,
+        self, version: str, kind: str, namespace: str | None, selector: str = "", fields: str = "", *,
+        slim: Any = None, metadata_only: bool = False,
     ) -> Any:  # fmt: skip
         if kind != "Pod":
             found = await Call("jobs", _TIMEOUT_S)
             items = [
                 each for each in found if (each["apiVersion"], each["kind"]) == (version, kind)
             ]
+        elif namespace is None:  # those that live, of all jobs
+            assert fields, metadata_only
+            found = await Call("pods", _TIMEOUT_S, "")
+            items = [each for each in found if each["status"].get("phase") not in _ENDED]
         else:
             items = await Call("pods", _TIMEOUT_S, selector.partition("=")[2])
         return SimpleNamespace(items=[slim(each) for each in items] if slim else items)

@@ -62,11 +62,9 @@ class Member(MemberStore):
         return self.jobs[name]
 
     def pods_of(self, job_uid: str) -> list[Object]:
-        return [
-            pod
-            for pod in self.pods.values()
-            if (pod["metadata"]["labels"]).get(labels.JOB_UID) == job_uid
-        ]
+        """The pods of one job; "" for those of any."""
+        told = ((pod, pod["metadata"]["labels"].get(labels.JOB_UID)) for pod in self.pods.values())
+        return [pod for pod, uid in told if uid and job_uid in {"", uid}]
 
     def merge_patch(self, name: str, patch: Object) -> Object:
         held = self.get(name)
