@@ -1,5 +1,8 @@
 """The definitions that a hub tells are those of the agent where both bring the kind."""
 
+import copy
+from typing import Any
+
 import pytest
 
 from agent.reconcile.kind_readings import known_kinds
@@ -43,7 +46,8 @@ async def test_objects_of_a_definition_that_is_refused_are_reported(member):
     """An earlier session left one: the agent watches the kind, and counts it as read with the object told."""
     member.cluster.store.create(CRDS, THINGS)
     marks = {labels.MANAGED_BY: HUB_ID, labels.JOB_UID: "u-9", labels.EPOCH: "1"}
-    left = {**THING, "metadata": {**THING["metadata"], "labels": marks}}
+    left: dict[str, Any] = copy.deepcopy(THING)
+    left["metadata"]["labels"] = marks
     await member.kube.create(left, field_manager=labels.FIELD_MANAGER)
     of = {"group": "example.org", "version": "v1", "kind": "Thing"}
     member.hub.kinds, member.hub.removes_strays = a_later_definition(of), False

@@ -4,14 +4,14 @@ import pytest
 
 from agent.member.applier import Applier
 from agent.member.pods_left import pods_left
-from agent.objects.holds import APP_WRAPPER
+from agent.objects.holds import APP_WRAPPER, JOB
 from agent.objects.manifests import unstarted
 from shared import labels
 from shared.clock import SystemClock
 from shared.kube import errors
 from shared.kubesim.operators.definitions import operator_crds
 from tests.agent.parents import RESOURCES, a_parent, serve_in
-from tests.agent.reconcile.test_jobs_read import JOB, JOB_SET, SETTLED_S, Session, an_entry
+from tests.agent.reconcile.test_jobs_read import JOB_SET, SETTLED_S, Session, an_entry
 from tests.agent.scripted_hub import HUB_ID, an_object
 
 pytestmark = pytest.mark.anyio
