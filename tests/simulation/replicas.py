@@ -382,9 +382,7 @@ class Replicas(Whole):
             self.world.after(1.0, self.submit, uid, name, notes)
 
     def schedule(self, apply: Callable[[Transaction], dt.datetime | None]) -> bool:
-        taken: list[bool] = []
-        to_hub = super().schedule
-        return self._told(lambda: taken.append(to_hub(apply))) and taken[0]
+        return self._told(partial(super().schedule, apply))
 
     def wish(self, uid: str, wish: str) -> None:
         if not self._told(partial(super().wish, uid, wish)):
@@ -396,7 +394,6 @@ class Replicas(Whole):
         if process is not None:
             self._be(process)
             with suppress(StoreUnavailable):
-                what()
-                return True
+                return what() is not False
             self._look_at_the_books()
         return False

@@ -324,13 +324,11 @@ class Whole:
 
     def schedule(self, apply: Callable[[Transaction], dt.datetime | None]) -> bool:
         """Whether the hub took the CronJob of a user; `apply` gives its time, None where it refuses."""
-        at = self.run(self.hub.write(apply))
-        if at is None:
-            return False
-        self.checks.cron_time.at = at
+        times = self.checks.cron_time
+        times.at = self.run(self.hub.write(apply))
         self._look_at_the_books()
         self.look_soon(0.05)
-        return True
+        return times.at is not None
 
     def _apply(
         self, tx: Transaction, uid: str, name: str, notes: dict[str, str], pods: int
