@@ -324,11 +324,10 @@ class Whole:
 
     def schedule(self, apply: Callable[[Transaction], dt.datetime | None]) -> bool:
         """Whether the hub took the CronJob of a user; `apply` gives its time, None where it refuses."""
-        times = self.checks.cron_time
-        times.at = self.run(self.hub.write(apply))
+        self.checks.cron_time.at = at = self.run(self.hub.write(apply))
         self._look_at_the_books()
         self.look_soon(0.05)
-        return times.at is not None
+        return at is not None
 
     def _apply(
         self, tx: Transaction, uid: str, name: str, notes: dict[str, str], pods: int
