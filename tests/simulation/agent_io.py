@@ -80,7 +80,8 @@ class Client:
                 each for each in found if (each["apiVersion"], each["kind"]) == (version, kind)
             ]
         elif namespace is None:  # those that live, of all jobs
-            assert fields, metadata_only
+            assert metadata_only
+            assert fields
             found = await Call("pods", _TIMEOUT_S, "")
             items = [each for each in found if each["status"].get("phase") not in _ENDED]
         else:
