@@ -38,7 +38,7 @@ class JobsRead:
     """One read of all objects of each kind of jobs per session; `done` once the report holds them all.
 
     `reported`: the entries of the report, by uid. `kinds`: theirs; None while they are not known.
-    `places`: the agent places objects, so that it reports CronJobs; else each that is there keeps them unread.
+    `places`: the agent places objects, so that it reports CronJobs; else one that is there keeps them unread.
     """
 
     def __init__(

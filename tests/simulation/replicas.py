@@ -381,10 +381,8 @@ class Replicas(Whole):
         if not self._told(partial(super().submit, uid, name, notes)):
             self.world.after(1.0, self.submit, uid, name, notes)
 
-    def schedule(self, apply: Callable[[Transaction], dt.datetime | None]) -> bool:
-        taken: list[bool] = []
-        to_hub = super().schedule
-        return self._told(lambda: taken.append(to_hub(apply))) and taken[0]
+    def schedule(self, apply: Callable[[Transaction], dt.datetime]) -> bool:
+        return self._told(partial(super().schedule, apply))
 
     def wish(self, uid: str, wish: str) -> None:
         if not self._told(partial(super().wish, uid, wish)):

@@ -322,12 +322,9 @@ class Whole:
         self.look_soon(0.05)
         self.world.happens("submit", "north")
 
-    def schedule(self, apply: Callable[[Transaction], dt.datetime | None]) -> bool:
-        """Whether the hub took the CronJob of a user; `apply` gives its time, None where it refuses."""
-        at = self.run(self.hub.write(apply))
-        if at is None:
-            return False
-        self.checks.cron_time.at = at
+    def schedule(self, apply: Callable[[Transaction], dt.datetime]) -> bool:
+        """Whether the hub took the CronJob of a user."""
+        self.checks.cron_time.at = self.run(self.hub.write(apply))
         self._look_at_the_books()
         self.look_soon(0.05)
         return True
