@@ -31,6 +31,9 @@ class CronTime:
     def __init__(self) -> None:
         self.at: dt.datetime | None = None
         self.asked: dt.datetime | None = None  # a user who heard no answer asks for the same time
+        self.is_refused = (
+            False  # a store that went back waits until its members have read their CronJobs
+        )
         self.went_back = False  # the store may have lost the CronJob, or the Job
 
     def looked_over(self, rows: dict[str, Any]) -> None:
@@ -62,7 +65,9 @@ def begin(run: Any) -> None:
     def apply() -> None:
         times = run.hub.checks.cron_time
         applied = partial(_apply_cron_job, notes=notes, times=times, hub=run.hub)
-        if not run.hub.up or not run.hub.schedule(applied):  # a user tries again
+        if (
+            not run.hub.up or not run.hub.schedule(applied) or times.is_refused
+        ):  # a user tries again
             run.world.after(1.0, apply)
             return
         run.pending -= 1
@@ -73,11 +78,8 @@ def begin(run: Any) -> None:
 
 def _apply_cron_job(
     tx: Transaction, notes: dict[str, str], times: CronTime, hub: Any
-) -> dt.datetime | None:
-    """Apply it in a transaction; its only time, which is the minute of the first attempt.
-
-    None where a store that went back waits until its members have read their CronJobs.
-    """
+) -> dt.datetime:
+    """Apply it in a transaction; its only time, which is the minute of the first attempt."""
     due = times.asked = times.asked or tx.now.replace(second=0, microsecond=0)
     is_new = objects.get(tx, UID) is None
     job = a_job("x", "n", queue="q", annotations=notes)
@@ -95,9 +97,13 @@ def _apply_cron_job(
     }
     drafted = draft(parse(manifest), tx.now, uid=UID)
     (applied,) = apply_documents(tx, [drafted], hub.hub.settings.intake)
-    went_back = accounted.restored_at(tx) is not None
-    if went_back and applied.error is not None and applied.error.code == "Conflict":
-        return None
+    times.is_refused = (
+        applied.error is not None
+        and applied.error.code == "Conflict"
+        and accounted.restored_at(tx) is not None
+    )
+    if times.is_refused:
+        return due
     assert applied.error is None, applied
     if is_new:
         before = CronStatus(decided_until=due - dt.timedelta(minutes=1))
