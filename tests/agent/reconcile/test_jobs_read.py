@@ -4,56 +4,13 @@ import pytest
 
 from agent.member.observer import KindKey
 from agent.objects.holds import JOB
-from agent.reconcile.jobs_read import AGAIN_S, JobsRead
-from agent.works.lease import Lease
+from agent.reconcile.jobs_read import AGAIN_S
 from shared import labels
-from shared.clock import ManualClock
 from shared.kubesim.operators.definitions import operator_crds
-from shared.wire.agent_v1 import LEASE_MARGIN, LEASE_S, Observed, Phase
 from tests.agent.scripted_hub import HUB_ID
+from tests.agent.sessions import JOB_SET, SETTLED_S, Session, a_job, an_entry
 
 pytestmark = pytest.mark.anyio
-SETTLED_S = LEASE_S * LEASE_MARGIN + 1
-
-
-def a_job(uid: str = "u-1") -> dict[str, object]:
-    """A Job of the hub, as the member holds it."""
-    marks = {labels.MANAGED_BY: HUB_ID, labels.JOB_UID: uid, labels.EPOCH: "1"}
-    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": uid, "namespace": "team", "labels": marks},
-        "spec": {"suspend": True, "template": {"spec": pod}},
-    }
-
-
-def an_entry(phase: Phase) -> Observed:
-    """An entry of the report, about job u-1."""
-    return Observed(uid="u-1", epoch=1, generation=1, seq=1, phase=phase)
-
-
-class Session:
-    """The parts that a session gives its `JobsRead`; `reported` is what its report holds."""
-
-    def __init__(
-        self,
-        client,
-        *,
-        answered: bool = True,
-        kinds: tuple[KindKey, ...] = (JOB,),
-        places: bool = False,
-    ) -> None:
-        self.kinds: list[KindKey] | None = list(kinds)
-        self.clock, self.lease, self.news = ManualClock(), Lease(LEASE_S), 0
-        self.reported: dict[str, Observed] = {}
-        if answered:
-            self.lease.answered(self.clock.monotonic(), self.clock.monotonic())
-        given = self.lease, self.reported, lambda: self.kinds, self.clock, self._note
-        self.read = JobsRead(client, HUB_ID, *given, places=places)
-
-    def _note(self) -> None:
-        self.news += 1
 
 
 async def test_nothing_is_read_while_an_earlier_session_may_start_jobs(member):
@@ -91,7 +48,6 @@ async def test_an_api_server_that_does_not_answer_proves_nothing(member):
     assert not session.read.done
 
 
-JOB_SET: KindKey = ("jobset.x-k8s.io/v1alpha2", "JobSet")
 RAY_JOB: KindKey = ("ray.io/v1", "RayJob")
 CRON_JOB = "batch/v1/CronJob"
 

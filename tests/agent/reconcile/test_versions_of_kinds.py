@@ -11,8 +11,8 @@ from shared.clock import SystemClock
 from shared.kube import errors
 from shared.kubesim.operators.definitions import operator_crds
 from tests.agent.parents import RESOURCES, a_parent, serve_in
-from tests.agent.reconcile.test_jobs_read import JOB_SET, SETTLED_S, Session, an_entry
 from tests.agent.scripted_hub import HUB_ID, an_object
+from tests.agent.sessions import JOB_SET, SETTLED_S, Session, an_entry
 
 pytestmark = pytest.mark.anyio
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"

@@ -13,7 +13,7 @@ from hub.store import events
 from tests import waiting
 from tests.services.hubs import a_queue
 from tests.services.jobs.cron_jobs import Crons
-from tests.services.jobs.test_cron_beside_members import (
+from tests.services.jobs.left_cron_jobs import (
     CRON_JOBS_UNREAD,
     a_left_cron_job,
     given_queue,

@@ -13,7 +13,7 @@ from hub.services.reading.draft import draft
 from shared.kinds.registry import parse
 from tests.services.hubs import a_queue
 from tests.services.jobs.cron_jobs import a_cron_job
-from tests.services.jobs.test_cron_beside_members import given_queue, refusal
+from tests.services.jobs.left_cron_jobs import given_queue, refusal
 from tests.services.members.hubs import Running, running_hub
 from tests.services.placements.fleet import Fleet
 
