@@ -154,7 +154,7 @@ def at(obj: Any, path: Path) -> Any:
 
 
 def is_secret(manifest: Object, path: Path, value: Any) -> bool:
-    """Whether `value`, at this path, is a Secret's, its labels apart, or an environment variable's."""
+    """True if `value`, at this path, is a Secret's, its labels apart, or an environment variable's."""
     if manifest.get("kind") == "Secret":
         return path[:2] != ("metadata", "labels")
     return secrecy.is_hidden_at(path, value, manifest)

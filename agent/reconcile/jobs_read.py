@@ -71,15 +71,15 @@ class JobsRead:
 
     @property
     def done(self) -> bool:
-        """Whether the objects of all kinds of jobs have been read and reported."""
+        """True if the session has read and reported the objects of all kinds of jobs."""
         return self._unread() in ([], [CRON_JOB])
 
     def told(self) -> dict[str, Any]:
-        """What a request says of it."""
+        """The fields of a request that tell the hub what was read."""
         return {"jobs_read": self.done, "kinds_unread": self._unread()}
 
     async def run(self) -> None:
-        """Read each kind until its objects are reported, and then those that are told later."""
+        """Read each kind until the report has its objects; then the kinds that the hub tells later."""
         while True:
             is_idle = self._unread() == []
             await self._clock.sleep(IDLE_S if is_idle else RETRY_S)

@@ -20,7 +20,7 @@ LEAST_S: Final = 0.05
 class FollowedWork(abc.ABC):
     """One turn: what was touched since the turn before. Between transactions others have their turn.
 
-    `tables`: those whose changes are heard.
+    `tables`: the controller hears their changes.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class FollowedWork(abc.ABC):
         return 0.0 if more else None
 
     def _take(self) -> Mapping[str, frozenset[str]]:
-        """What was touched, by table. To be taken before a read: later changes are looked at again."""
+        """The touched keys, by table. Take them before a read: the next turn has later changes."""
         change = self._feed.take() if self._feed is not None else None
         return {} if change is None else change.keys
 

@@ -248,7 +248,7 @@ async def test_of_many_failed_pods_of_one_report_the_last_five_are_kept(tmp_path
 
 
 async def test_the_hub_asks_three_times_about_a_job_whose_pods_say_nothing(tmp_path):
-    """Then no more, also about none whose pods it has kept."""
+    """Nor does it ask about a job whose pods it has kept."""
     async with running_world(tmp_path) as w:
         await w.hub.transition("fail", w.uid)
         loop = LastLines(w.hub.hub, w.app.state.open_streams)
@@ -267,7 +267,7 @@ async def test_the_hub_asks_three_times_about_a_job_whose_pods_say_nothing(tmp_p
 
 
 async def test_jobs_that_failed_are_looked_for_where_an_agent_listens(tmp_path):
-    """So many at a time, and none of those that are named."""
+    """A bounded number at a time, without the jobs that are named."""
     async with running_world(tmp_path) as w:
         await w.hub.transition("fail", w.uid)
 

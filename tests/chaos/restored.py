@@ -4,7 +4,9 @@ from tests.chaos.history import History, Json, Restore
 from tests.chaos.sighted import STAMP_S, TERMINAL, Copy
 
 _ENDED = TERMINAL - {"Deactivated"}  # that may have been released in the lost time
-_HEARS_S = 8.0  # the lease of these agents: so long one may still do what the lost hub told it
+_HEARS_S = (
+    8.0  # the lease of these agents: an agent may act that long on what the lost hub told it
+)
 _THERE = frozenset({"Offered", "Applied", "Running", "Unknown", "Withdrawing"})
 
 

@@ -1,6 +1,6 @@
 """The guard that keeps the hub from running a CronJob beside a member that may run one of its name.
 
-It is asked in the transaction that takes a CronJob with a queue, and in each one that creates a run.
+The hub asks it in the transaction that takes a CronJob with a queue, and in each one that creates a run.
 The rule: docs/explain/exactly-once.md#runs-of-cronjobs.
 """
 
