@@ -150,7 +150,7 @@ def _copied(run: "Run", fault: Fault, _until: float) -> None:
     member = run.members[fault.where]
     if "x" in member.jobs:
         return
-    member.create(a_copy("inc-1"))
+    member.create(a_copy(run.hub.sync.incarnation))
 
     def older(where: str) -> None:
         if where == member.name and "x" in member.jobs:
