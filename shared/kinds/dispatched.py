@@ -36,7 +36,7 @@ BY_REST: Final = frozenset(
     }
 )
 _JOB: Final = ("batch/v1", "Job")
-_CRON_JOB: Final = ("batch/v1", "CronJob")  # the hub keeps its schedule, and queues its Jobs
+CRON_JOB: Final = ("batch/v1", "CronJob")  # the hub keeps its schedule, and queues its Jobs
 GROUPED: Final = frozenset((version.partition("/")[0], kind) for version, kind in DISPATCHED)
 NAMED: Final = ", ".join(sorted(kind for _, kind in DISPATCHED))
 
@@ -49,7 +49,7 @@ def is_dispatched(api_version: object, kind: object) -> bool:
 def dispatch_of(api_version: object, kind: object) -> Literal["yes", "by REST", "no"]:
     """Whether the hub queues objects of a built-in kind, and by which doors: all, REST alone, or none."""
     one = (api_version, kind)
-    if one in BY_REST or one == _CRON_JOB:
+    if one in BY_REST or one == CRON_JOB:
         return "by REST"
     return "yes" if one in DISPATCHED or one == _JOB else "no"
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from shared.cron_template import named, queue_of, template_metadata
 from shared.errors import FieldError, Rejected
-from shared.kinds.dispatched import is_dispatched, names_queue
+from shared.kinds.dispatched import CRON_JOB, is_dispatched, names_queue
 from shared.kinds.model import Model, Opaque
 from shared.kinds.parsed import Parsed
 from shared.kinds.placement_rules import is_reserved_namespace
@@ -33,7 +33,6 @@ MOST: Final = 50  # manifests of an envelope
 MOST_BYTES: Final = 1024 * 1024  # of them together, as JSON
 LONGEST_KEY: Final = 253
 _JOB: Final = ("batch/v1", "Job")
-_CRON_JOB: Final = ("batch/v1", "CronJob")
 _QUEUE: Final = f"metadata.labels[{QUEUE_NAME}]"
 _KEPT: Final = ("name", "labels", "annotations")
 
@@ -190,7 +189,7 @@ def _placeable(parsed: Parsed, kind: str, namespace: str) -> Enveloped:
 def _queued_field(api_version: str, kind: str, manifest: Mapping[str, Any]) -> str:
     """The field that queues a manifest: of a CronJob, or of a kind that the hub dispatches; else ""."""
     metadata = manifest.get("metadata") or {}
-    if (api_version, kind) == _CRON_JOB and queue_of(metadata, manifest.get("spec")):
+    if (api_version, kind) == CRON_JOB and queue_of(metadata, manifest.get("spec")):
         template = template_metadata(manifest.get("spec"))
         return f"{'spec.jobTemplate.' * bool(named(template, QUEUE_NAME))}{_QUEUE}"
     return _QUEUE if is_dispatched(api_version, kind) and names_queue(metadata) else ""
